@@ -1,0 +1,18 @@
+// The tools that the checks run, apart from the module itself, so that nobody
+// who imports writ downloads them. Run one with:
+//
+//	go tool -modfile=tools/go.mod staticcheck ./...
+module github.com/writ-dev/writ/tools
+
+go 1.26.0
+
+tool honnef.co/go/tools/cmd/staticcheck
+
+require (
+	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
+	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+	honnef.co/go/tools v0.8.2 // indirect
+)
