@@ -17,9 +17,9 @@ import (
 //
 // The form follows the Go types, by reflection, so that a new field of the model
 // is carried without anybody remembering it. A struct is a bit for each field
-// that is not zero, then those fields. A text that the manifest itself spells is
-// its place there, relative to the place before, so that the form is a quarter
-// of the text and reading it touches little memory.
+// that is not zero, then those fields. A text that stands in the manifest as it is
+// read is its place there, relative to the place before, so that the form is an
+// eighth of the manifest and reading it touches little memory.
 
 // binaryVersion goes into BinarySchema. Raise it when the encoding changes.
 const binaryVersion = 1
@@ -33,7 +33,7 @@ type parsed struct {
 // AppendManifest appends the binary form of what [Parse] gave for src to b. The
 // form has everything but Source. The manifest must be as Parse left it.
 func AppendManifest(b []byte, m *Manifest, findings []Finding) []byte {
-	e := &binaryEncoder{b: b, src: m.src, budget: searchPerByte*len(m.src) + searchWindow}
+	e := &binaryEncoder{b: b, src: m.src}
 	e.value(reflect.ValueOf(&parsed{*m, findings}).Elem(), binaryShapes())
 	return e.b
 }

@@ -4,20 +4,12 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
-	"strings"
+	"unsafe"
 )
 
-// Where a text is looked for in the manifest: near the place of the one before,
-// because a unit's texts stand together. A miss means that something else stands
-// between, so the next search goes further ahead, and hits narrow it again. All
-// searches together look at no more than a fixed number of bytes for each byte of
-// the manifest; after that every text is written out.
-const (
-	searchWindow    = 2 << 10 // bytes on either side
-	maxSearchWindow = 64 << 10
-	searchPerByte   = 16
-	minReference    = 4 // a shorter text is written out
-)
+// minReference is the shortest text that is written as a place; a shorter one
+// takes no more when it is written out.
+const minReference = 3
 
 // The low bits of a text's first number; the rest is its length.
 const (
@@ -54,8 +46,6 @@ type binaryEncoder struct {
 	b      []byte
 	src    string
 	cursor int // end of the last text that was found in src
-	window int
-	budget int // bytes that may still be searched
 }
 
 // value writes a value of a shape. It recurses as deep as the model's types
@@ -146,29 +136,19 @@ func (e *binaryEncoder) text(s string, flags uint64) {
 	e.b = append(e.b, s...)
 }
 
-// find looks for s in the manifest and takes the place that is nearest to the
-// last one.
+// find gives the place of s if it is a part of src itself, as the texts of the
+// fast reader are: the same memory, so that nothing has to be searched. What the
+// addresses say is checked, and a text that lies elsewhere is only written out.
 func (e *binaryEncoder) find(s string) (at int, ok bool) {
-	if len(s) < minReference || e.budget <= 0 {
+	if len(s) < minReference || len(s) > len(e.src) {
 		return 0, false
 	}
-	e.window = min(max(e.window, searchWindow), maxSearchWindow)
-	lo := max(0, e.cursor-searchWindow)
-	hi := min(len(e.src), e.cursor+e.window)
-	after := strings.Index(e.src[e.cursor:hi], s)
-	if after >= 0 {
-		lo = max(lo, e.cursor-after) // nothing further away counts
-		hi = e.cursor + after + len(s)
-	}
-	before := strings.LastIndex(e.src[lo:e.cursor], s)
-	e.budget -= hi - lo
-	if before < 0 && after < 0 {
-		e.window *= 2
+	offset := address(s) - address(e.src) // wraps when s is in front
+	if offset > uintptr(len(e.src)-len(s)) {
 		return 0, false
 	}
-	e.window -= e.window / 8
-	if before >= 0 {
-		return lo + before, true
-	}
-	return e.cursor + after, true
+	at = int(offset)
+	return at, e.src[at:at+len(s)] == s
 }
+
+func address(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s))) }

@@ -32,6 +32,15 @@ func (d *decoder) unit(index int, item int32) {
 	d.attribute(mark, "unit", u.ID)
 }
 
+// reserveUnits makes room for n units, within what the manifest may have.
+func (d *decoder) reserveUnits(n int) {
+	if n = min(n, d.limits.MaxUnits); n > cap(d.m.Units) {
+		units := make([]Unit, len(d.m.Units), n)
+		copy(units, d.m.Units)
+		d.m.Units = units
+	}
+}
+
 // unitField reads a field of a unit other than its id, and reports whether the
 // format knows the field.
 func (d *decoder) unitField(u *Unit, key string, v int32) bool {

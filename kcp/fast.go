@@ -129,13 +129,17 @@ func (f *fastReader) end() {
 	if !f.more() {
 		return
 	}
-	if f.atMarker("...") {
+	ended := f.atMarker("...")
+	if ended {
 		f.pos += len("...")
 		f.endLine()
 		f.skipLines()
 	}
-	if f.indent != -1 || f.pos != len(f.text) {
+	if f.more() && f.pos != len(f.text) {
 		f.giveUpOdd()
+		if ended {
+			f.doubt.problem = moreDocuments
+		}
 	}
 }
 
@@ -250,14 +254,15 @@ func (f *fastReader) root() {
 		name := f.t.nodes[k].text
 		if name == "units" && f.listFollows() {
 			f.units()
-		} else if v := f.value(0, 2); f.more() {
+		} else {
+			v := f.value(0, 2)
+			if f.tooDeep(0, k, v) {
+				return
+			}
 			f.d.rootPair(name, v)
 		}
 		if f.indent < 0 {
 			return
-		}
-		if f.indent > 0 {
-			f.giveUpOdd()
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package kcp
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // atDash reports whether the indicator of a list item stands here.
 func (f *fastReader) atDash() bool { return f.text[f.pos] == '-' && f.blankAt(f.pos+1) }
@@ -11,22 +14,50 @@ func (f *fastReader) mapping(indent, depth int) int32 {
 	m := f.node(kindMap)
 	list := children{tree: f.t, parent: m}
 	for f.more() {
-		list.add(f.key())
+		k := f.key()
 		if !f.more() {
 			break
 		}
-		list.add(f.value(indent, depth+1))
-		if f.indent < indent {
+		v := f.value(indent, depth+1)
+		list.add(k)
+		list.add(v)
+		if f.tooDeep(indent, k, v) || f.indent < indent {
 			break
-		}
-		if f.indent > indent {
-			f.giveUpOdd()
 		}
 	}
 	if f.more() {
 		f.d.checkKeys(m)
 	}
 	return m
+}
+
+// tooDeep gives up where a line is indented deeper than the key before it
+// allows, which is the most frequent mistake in published manifests.
+func (f *fastReader) tooDeep(indent int, k, v int32) bool {
+	complete := f.more() // the value was read to its end
+	if complete {
+		if f.indent <= indent {
+			return false
+		}
+		f.giveUpOdd()
+	}
+	key, value := f.t.nodes[k], f.t.nodes[v]
+	inline := value.line == key.line && (complete || value.kind == kindScalar)
+	if f.doubt.odd && f.doubt.problem == "" && inline && f.doubt.pos.Line == f.line && f.line > int(key.line) {
+		f.blameIndent(&key)
+	}
+	return true
+}
+
+// blameIndent says which key stands too deep, if the current line has one.
+func (f *fastReader) blameIndent(above *node) {
+	line := lineText(f.text[f.start:], 1)
+	name, _, isKey := strings.Cut(strings.TrimLeft(line, " "), ":")
+	if isKey {
+		f.doubt.pos.Column = len(line) - len(strings.TrimLeft(line, " ")) + 1
+		f.doubt.problem = fmt.Sprintf("%q is indented deeper than %q on line %d, which already has a value; align the two",
+			excerpt(name), excerpt(above.text), above.line)
+	}
 }
 
 // list reads a block list whose dashes stand at indent.
@@ -280,5 +311,8 @@ func (f *fastReader) noKey() {
 		f.giveUp()
 	default:
 		f.giveUpOdd()
+		if !f.atDash() {
+			f.doubt.problem = "expected \": \" after the key; check the indentation and the quotes"
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package kcp
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // flow reads "[...]" or "{...}".
 func (f *fastReader) flow(depth int) int32 {
@@ -25,7 +28,7 @@ func (f *fastReader) flowList(depth int) int32 {
 			break
 		}
 		items.add(f.flowValue(depth + 1))
-		if !f.flowComma(']') {
+		if !f.flowComma(l, ']') {
 			break
 		}
 	}
@@ -50,7 +53,7 @@ func (f *fastReader) flowMapping(depth int) int32 {
 			break
 		}
 		entries.add(f.flowEntryValue(depth))
-		if !f.flowComma('}') {
+		if !f.flowComma(m, '}') {
 			break
 		}
 	}
@@ -62,11 +65,14 @@ func (f *fastReader) flowMapping(depth int) int32 {
 
 // flowComma moves over a comma, and reports whether there may be more entries.
 // It stays on the closing bracket.
-func (f *fastReader) flowComma(closing byte) bool {
+func (f *fastReader) flowComma(collection int32, closing byte) bool {
 	if !f.more() {
 		return false
 	}
 	f.skipFlowSpace()
+	if f.stopped && f.pos == len(f.text) {
+		f.unclosed(collection, closing)
+	}
 	if !f.more() {
 		return false
 	}
@@ -79,9 +85,16 @@ func (f *fastReader) flowComma(closing byte) bool {
 		return false
 	default:
 		f.giveUpOdd()
+		f.unclosed(collection, closing)
 		return false
 	}
 	return true
+}
+
+func (f *fastReader) unclosed(collection int32, closing byte) {
+	n := f.t.nodes[collection]
+	f.doubt.problem = fmt.Sprintf("expected \",\" or %q; what begins at line %d, column %d is not closed",
+		string(closing), n.line, n.col)
 }
 
 // skipFlowSpace moves over blanks, line breaks and comments to a character.
@@ -181,7 +194,7 @@ func (f *fastReader) flowPlain() string {
 			f.giveUp()
 			return ""
 		case '?':
-			if f.text[f.pos-1] == ' ' && f.blankAt(f.pos+1) {
+			if f.text[f.pos-1] == ' ' && f.blankAt(f.pos+1) || strings.IndexByte("\"'", f.text[f.pos+1]) >= 0 {
 				f.giveUp() // may be a key's indicator to the library
 				return ""
 			}

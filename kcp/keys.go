@@ -55,12 +55,3 @@ func (d *decoder) duplicateAt(first Position, second int32) {
 	d.fail(second, "duplicated mapping key %q, first at line %d, column %d; keep one of them",
 		excerpt(d.t.nodes[second].text), first.Line, first.Column)
 }
-
-// reserveUnits makes room for n units, within what the manifest may have.
-func (d *decoder) reserveUnits(n int) {
-	if n = min(n, d.limits.MaxUnits); n > cap(d.m.Units) {
-		units := make([]Unit, len(d.m.Units), n)
-		copy(units, d.m.Units)
-		d.m.Units = units
-	}
-}

@@ -124,8 +124,7 @@ func (r *libraryReader) parse(doubt doubt) *yaml.Node {
 	switch err := decodeNode(dec, &more); {
 	case err == nil:
 		line, col := r.places.at(more.Line, more.Column)
-		r.fail(line, col,
-			"expected a single document in the stream, but found more; keep one manifest per file")
+		r.fail(line, col, moreDocuments)
 		return nil
 	case !errors.Is(err, io.EOF):
 		r.syntaxError(err, doubt)
@@ -143,7 +142,10 @@ func (r *libraryReader) parse(doubt doubt) *yaml.Node {
 	return root
 }
 
-const notMapping = "manifest is not a YAML mapping; it must start with fields such as project: and units:"
+const (
+	notMapping    = "manifest is not a YAML mapping; it must start with fields such as project: and units:"
+	moreDocuments = "expected a single document in the stream, but found more; keep one manifest per file"
+)
 
 // decodeNode turns a panic of the library into an error.
 func decodeNode(dec *yaml.Decoder, n *yaml.Node) (err error) {

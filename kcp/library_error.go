@@ -7,10 +7,12 @@ import (
 )
 
 // doubt says where the fast reader gave up. Odd means that it saw something that
-// is probably wrong, not merely something that it does not read.
+// is probably wrong, not merely something that it does not read; problem says
+// what, where that is more than the library can tell.
 type doubt struct {
-	pos Position
-	odd bool
+	pos     Position
+	odd     bool
+	problem string
 }
 
 var libraryError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
@@ -67,12 +69,19 @@ func (r *libraryReader) syntaxError(err error, doubt doubt) {
 		r.fail(pos.Line, pos.Column, "alias *%s names no anchor &%s before it", excerpt(name), excerpt(name))
 		return
 	}
+	if doubt.problem != "" {
+		r.fail(pos.Line, pos.Column, "%s", doubt.problem)
+		return
+	}
 	r.fail(pos.Line, pos.Column, "%s", r.inOurWords(problem, pos))
 }
 
 // inOurWords says what the library reports so that a publisher can act on it.
 func (r *libraryReader) inOurWords(problem string, pos Position) string {
 	if line := lineText(r.text, pos.Line); pos.Column <= len(line) && line[pos.Column-1] == '\t' {
+		if strings.Trim(line, " \t") == "" {
+			return "a tab in a line that is empty otherwise; remove it"
+		}
 		return "a tab in the indentation; indent with blanks"
 	}
 	for _, p := range libraryProblems {

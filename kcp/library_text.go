@@ -101,47 +101,61 @@ const (
 // nothing was.
 func maskText(text string) (string, *mask) {
 	text = acceptedVersion(text)
-	if !needsMask(text) {
-		return text, nil
+	var b strings.Builder
+	var m *mask
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if !mayHide[text[i]] {
+			continue
+		}
+		n := hiddenAt(text, i)
+		if n == 0 {
+			if strings.HasPrefix(text[i:], `\\`) {
+				i++ // an escaped backslash escapes nothing
+			}
+			continue
+		}
+		if m == nil {
+			if m = newMask(text); m == nil {
+				return text, nil
+			}
+			b.Grow(len(text) + len(text)/64)
+		}
+		b.WriteString(text[done:i])
+		for _, r := range text[i : i+n] {
+			b.WriteRune(m.stand[r])
+		}
+		done = i + n
+		i = done - 1
 	}
-	m := newMask(text)
 	if m == nil {
 		return text, nil
 	}
-	var b strings.Builder
-	b.Grow(len(text) + len(text)/64)
-	done := 0
-	replace := func(from, to int) {
-		b.WriteString(text[done:from])
-		for _, r := range text[from:to] {
-			b.WriteRune(m.stand[r])
-		}
-		done = to
-	}
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if !mayHide[c] {
-			continue
-		}
-		switch {
-		case c == '?' && !announcesKey(text, i):
-			replace(i, i+1)
-		case c == 0xc2 && strings.HasPrefix(text[i:], "\u0085"):
-			replace(i, i+2)
-		case c == 0xe2 && (strings.HasPrefix(text[i:], "\u2028") || strings.HasPrefix(text[i:], "\u2029")):
-			replace(i, i+3)
-		case c == '\\':
-			if n := hiddenEscape(text[i:]); n > 0 {
-				replace(i, i+n)
-			}
-			if strings.HasPrefix(text[i+1:], `\`) {
-				i++ // an escaped backslash escapes nothing
-			}
-			i = max(i, done-1)
-		}
-	}
 	b.WriteString(text[done:])
 	return b.String(), m
+}
+
+// hiddenAt gives the length of what must be hidden at i, or 0. A "?" before a
+// quote stays: that is where questions in quotes end, and in other places the
+// fast reader leaves it alone.
+func hiddenAt(text string, i int) int {
+	switch text[i] {
+	case '?':
+		if strings.IndexByte("\"'", text[i+1]) < 0 && !announcesKey(text, i) {
+			return 1
+		}
+	case 0xc2:
+		if strings.HasPrefix(text[i:], "\u0085") {
+			return 2
+		}
+	case 0xe2:
+		if strings.HasPrefix(text[i:], "\u2028") || strings.HasPrefix(text[i:], "\u2029") {
+			return 3
+		}
+	case '\\':
+		return hiddenEscape(text[i:])
+	}
+	return 0
 }
 
 // acceptedVersion turns a %YAML directive of any minor version into 1.1, the
@@ -161,22 +175,15 @@ func acceptedVersion(text string) string {
 	return text
 }
 
-func needsMask(text string) bool {
-	for _, s := range []string{"?", "\u0085", "\u2028", "\u2029", `\/`, `\uD`, `\ud`} {
-		if strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
-}
-
 // newMask picks stand-ins that do not occur in text. It is nil in the odd case
 // that text leaves too few.
 func newMask(text string) *mask {
 	var used [privateCount]bool
-	for _, r := range text {
-		if r >= privateFirst && r < privateFirst+privateCount {
-			used[r-privateFirst] = true
+	if hasPrivate(text) {
+		for _, r := range text {
+			if r >= privateFirst && r < privateFirst+privateCount {
+				used[r-privateFirst] = true
+			}
 		}
 	}
 	m := &mask{stand: map[rune]rune{}, back: map[rune]rune{}}

@@ -1,6 +1,10 @@
 package kcp
 
-import "github.com/writ-dev/writ/artifact"
+import (
+	"strings"
+
+	"github.com/writ-dev/writ/artifact"
+)
 
 // String is a text field that may be absent, which is not the same as empty.
 type String = artifact.Optional[string]
@@ -157,6 +161,18 @@ type Details struct {
 // needs an explicit grant (specification 4.3a). A kind that differs from these
 // words only in case or blanks is governed too, and never granted.
 func (u *Unit) Governed() bool { return u.GovernedKind() != "" }
+
+// GovernedKind gives "skill" or "playbook" when that is the kind of the unit,
+// also when it is written with other case or with blanks around it. Else it is
+// empty.
+func (u *Unit) GovernedKind() string {
+	for _, kind := range [...]string{"skill", "playbook"} {
+		if u.Kind.Value == kind || strings.EqualFold(strings.TrimSpace(u.Kind.Value), kind) {
+			return kind
+		}
+	}
+	return ""
+}
 
 // Temporal is a validity window (specification 4.22). Bounds are inclusive.
 type Temporal struct {

@@ -1,5 +1,7 @@
 package kcp
 
+import "strings"
+
 // unitFields are the fields of a unit that a misspelt key may have meant
 // (format section 5, with the two that only kcp-agent reads).
 var unitFields = []string{
@@ -16,8 +18,12 @@ var unitFields = []string{
 // similarEnough is the similarity from which an unknown key counts as a slip.
 const similarEnough = 0.8
 
-// similarUnitField gives the field that an unknown key resembles most, or "".
+// similarUnitField gives the field that an unknown key resembles most, or "". A
+// key with the prefix of an extension is never a slip.
 func similarUnitField(key string) string {
+	if strings.HasPrefix(key, "x-") {
+		return ""
+	}
 	best, bestRatio := "", 0.0
 	for _, known := range unitFields {
 		// The ratio cannot exceed what the lengths allow.

@@ -12,7 +12,7 @@ import (
 // large parses a generated manifest of many units.
 func large(b *testing.B, units int) *kcp.Manifest {
 	b.Helper()
-	m, _, err := kcp.ParseWith(manifests.YAML(units, 1), "bench.yaml", kcp.Limits{MaxBytes: 1 << 30})
+	m, _, err := kcp.ParseWith(manifests.YAML(units, 1), "bench.yaml", kcp.Limits{MaxBytes: 1 << 30, MaxUnits: 2_000_000})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,18 +2,6 @@ package kcp
 
 import "strings"
 
-// GovernedKind gives "skill" or "playbook" when that is the kind of the unit,
-// also when it is written with other case or with blanks around it. Else it is
-// empty.
-func (u *Unit) GovernedKind() string {
-	for _, kind := range [...]string{"skill", "playbook"} {
-		if u.Kind.Value == kind || strings.EqualFold(strings.TrimSpace(u.Kind.Value), kind) {
-			return kind
-		}
-	}
-	return ""
-}
-
 // TemporalOf gives the validity window of a unit: its own, with the fields that
 // it leaves open taken from the root (format section 11). It is nil when neither
 // declares one.

@@ -1,0 +1,25 @@
+// Command writ gives an AI agent a written warrant: what it may know and do.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/writ-dev/writ/internal/cli"
+)
+
+// version is set by the linker.
+var version string
+
+func main() {
+	out := int(os.Stdout.Fd())
+	width, _, _ := term.GetSize(out) // 0 when unknown
+	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		OutTerminal: term.IsTerminal(out) && obeysEscapes(out), Width: width,
+		Env: os.Getenv, Now: time.Now, Build: version,
+	}))
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/kcp"
+	"github.com/writ-dev/writ/planner"
+)
+
+type replayOptions struct {
+	*runner
+	source sourceFlags
+	json   bool
+
+	read map[string]*kcp.Manifest // by location, so that none is read twice
+}
+
+func newReplay(r *runner) *cobra.Command {
+	o := &replayOptions{runner: r, read: map[string]*kcp.Manifest{}}
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "plan again what a saved plan holds, and compare",
+		Long: "replay reads a file that `writ plan --json` wrote, plans every plan in it again with the options it " +
+			"carries, and says whether the result is the same today. A saved file names the manifests it was made from: " +
+			"relative names are read below the current directory, or below --root; other names only with --root or " +
+			"--manifest, and URLs never. FILE may be -, for standard input. Signatures are not checked.",
+		Example: `writ replay plan.json
+writ replay plan.json --root knowledge
+writ replay plan.json --manifest knowledge/knowledge.yaml`,
+		Annotations: exits("every saved plan is reproduced", "one has drifted or cannot be checked", wrongUsage),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return o.run(cmd, words)
+		},
+	}
+	o.source.declare(cmd)
+	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the report as JSON")
+	return cmd
+}
+
+// replayReport is the JSON form of a replay.
+type replayReport struct {
+	Artifact string        `json:"artifact"`
+	Checks   []replayCheck `json:"checks"`
+	OK       bool          `json:"ok"`
+}
+
+type replayCheck struct {
+	Source  string   `json:"source"`
+	Project string   `json:"project"`
+	Status  string   `json:"status"` // identical, drifted or error
+	Detail  string   `json:"detail"`
+	Fields  []string `json:"fields,omitempty"`
+
+	against string // what was read, where that is not the source
+}
+
+const checkError = "error"
+
+func (o *replayOptions) run(cmd *cobra.Command, words []string) error {
+	if len(words) != 1 {
+		return usagef("Write it like writ replay plan.json", "replay checks one file, and %d are named", len(words))
+	}
+	data, err := o.readArtifact(words[0])
+	if err != nil {
+		return err
+	}
+	v, err := artifact.ParseValue(data)
+	if err != nil {
+		return inFile(words[0], err)
+	}
+	plans, err := savedPlans(v)
+	if err != nil {
+		return inFile(words[0], err)
+	}
+	if len(plans) > 1 && o.source.manifest.set {
+		return usagef("Leave out --manifest, or pass --root DIR with the folder they are in.", "--manifest names one manifest, and %s holds %d plans", words[0], len(plans))
+	}
+	o.source.noVerify = true
+	rep := replayReport{Artifact: words[0], Checks: make([]replayCheck, len(plans)), OK: len(plans) > 0}
+	for i, plan := range plans {
+		rep.Checks[i] = o.check(cmd, plan)
+		rep.OK = rep.OK && rep.Checks[i].Status == planner.Identical
+	}
+	if o.json {
+		err = o.printDocument(rep)
+	} else {
+		p := o.newPage()
+		rep.write(p)
+		o.print(p)
+	}
+	if err == nil && !rep.OK {
+		return errNegative
+	}
+	return err
+}
+
+// maxPlans bounds the plans of one artifact. The reference agent's walk stops
+// at 64 manifests unless it is told otherwise.
+const maxPlans = 1000
+
+var (
+	errUnrecognized = errors.New("unrecognized artifact — expected what `writ plan --json` prints")
+	errGrounded     = errors.New("this is a grounded answer; this version re-checks plans, not answers")
+)
+
+// savedPlans finds the plans in an artifact: it is one, or a trace, a tree of
+// manifests or an answer that holds some.
+func savedPlans(v artifact.Value) ([]artifact.Value, error) {
+	if grounding, ok := v.Get("grounding"); ok {
+		if claims, ok := grounding.Get("claims"); ok && claims.Kind() == artifact.KindArray {
+			return nil, errGrounded
+		}
+	}
+	if isPlan(v) {
+		return []artifact.Value{v}, nil
+	}
+	if children, ok := v.Get("children"); ok && children.Kind() == artifact.KindArray {
+		plans := treePlans(nil, v)
+		if len(plans) > maxPlans {
+			return nil, fmt.Errorf("%d plans, more than the limit of %d", len(plans), maxPlans)
+		}
+		return plans, nil
+	}
+	if inner, ok := v.Get("plan"); ok {
+		return savedPlans(inner)
+	}
+	if kind, _ := v.Get("kind"); kind.Text() != "" {
+		return nil, fmt.Errorf("this version cannot replay an artifact of kind %q", kind.Text())
+	}
+	return nil, errUnrecognized
+}
+
+func isPlan(v artifact.Value) bool {
+	task, _ := v.Get("task")
+	selected, _ := v.Get("selected")
+	return task.Kind() == artifact.KindString && selected.Kind() == artifact.KindArray
+}
+
+// treePlans appends the plans of a tree, parents before children. The reader's
+// limit on nesting bounds the recursion.
+func treePlans(plans []artifact.Value, node artifact.Value) []artifact.Value {
+	if plan, ok := node.Get("plan"); ok && isPlan(plan) {
+		plans = append(plans, plan)
+	}
+	children, _ := node.Get("children")
+	for _, child := range children.Elements() {
+		plans = treePlans(plans, child)
+	}
+	return plans
+}
+
+// check plans one saved plan again.
+func (o *replayOptions) check(cmd *cobra.Command, plan artifact.Value) replayCheck {
+	manifest, _ := plan.Get("manifest")
+	project, _ := manifest.Get("project")
+	source, _ := manifest.Get("source")
+	c := replayCheck{Source: source.Text(), Project: project.Text(), Status: checkError, against: o.source.manifest.text}
+	if c.Source == "" {
+		c.Source, c.Detail = "(none)", "saved plan has no manifest.source to re-fetch"
+		return c
+	}
+	m, err := o.manifestOf(cmd, c.Source)
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	saved := *m
+	saved.Source = c.Source // the caller says that this is what the plan calls so
+	verdict, err := planner.Recheck(plan.AppendCompact(nil), &saved)
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	c.Status, c.Detail, c.Fields = verdict.Status, verdict.Detail, verdict.Fields
+	return c
+}
+
+// manifestOf reads the manifest that a saved plan names, or the one that the
+// caller named instead.
+func (o *replayOptions) manifestOf(cmd *cobra.Command, source string) (*kcp.Manifest, error) {
+	location, from := o.source.manifest.text, o.source
+	if !from.manifest.set {
+		var err error
+		if location, err = o.permitted(source); err != nil {
+			return nil, err
+		}
+		if !from.root.set {
+			from.root.text = "."
+		}
+	}
+	if m := o.read[location]; m != nil {
+		return m, nil
+	}
+	loaded, err := from.open(cmd.Context(), o.runner, location)
+	if err != nil {
+		return nil, err
+	}
+	o.read[location] = loaded.Manifest
+	return loaded.Manifest, nil
+}
+
+// permitted says where the manifest that an artifact names may be read. The
+// artifact may be hostile: it chooses a name below a folder that is the
+// caller's choice, and nothing else. Reading keeps it below that folder, links
+// included.
+func (o *replayOptions) permitted(source string) (string, error) {
+	local := filepath.FromSlash(source)
+	switch {
+	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
+		return "", errors.New("the plan was made from a URL, and nothing that an artifact names is dialled; fetch it and pass --manifest FILE")
+	case filepath.IsAbs(local) && o.source.root.set:
+		return local, nil
+	case filepath.IsAbs(local):
+		return "", errors.New("the plan names an absolute path, which is read only with --root DIR or --manifest FILE")
+	case !filepath.IsLocal(local):
+		return "", errors.New("the plan names a path outside of the current folder, which is read only with --manifest FILE")
+	}
+	return filepath.Join(o.source.root.text, local), nil
+}
+
+// write writes the report for a person.
+func (rep *replayReport) write(p *page) {
+	p.heading("Replay ", name(plain, rep.Artifact))
+	holds := 0
+	for i, c := range rep.Checks {
+		mark := map[string]span{planner.Identical: markGood, planner.Drifted: markBad}[c.Status]
+		if c.Status == checkError {
+			mark = markWarn
+		}
+		if c.Status == planner.Identical {
+			holds++
+		}
+		if i > 0 {
+			p.blank()
+		}
+		line := []span{mark, space, name(bold, c.Project), text("  "), name(dim, c.Source)}
+		if c.against != "" {
+			line = append(line, text(" against "), name(dim, c.against))
+		}
+		p.hang(2, 4, line...)
+		p.line(4, text(c.Detail))
+		if fields := strings.Join(c.Fields, ", "); fields != "" && !strings.HasSuffix(c.Detail, fields) {
+			p.line(4, in(dim, "moved: "+fields))
+		}
+	}
+	p.blank()
+	switch {
+	case rep.OK:
+		p.line(0, markGood, space, in(bold, "reproduced"), text("  every saved plan is the same today"))
+	case len(rep.Checks) == 0:
+		p.line(0, markBad, space, in(bold, "nothing to check"), text("  the file holds no plan"))
+	default:
+		p.line(0, markBad, space, in(bold, "not reproduced"), text(fmt.Sprintf("  %d of %s holds today", holds, counted(len(rep.Checks), "plan"))))
+	}
+}

@@ -1,0 +1,23 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs every command as a process. Each script says first what it
+// guards.
+func TestScripts(t *testing.T) {
+	harbour, err := filepath.Abs(filepath.Join("testdata", "harbour"))
+	must(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HARBOUR", harbour)
+			return nil
+		},
+	})
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-dev/writ/load"
+)
+
+// sourceFlags say which manifest a command works on and how it is read.
+type sourceFlags struct {
+	manifest, root, maxBytes, trustKey  given
+	noCache, noVerify, requireSignature bool
+}
+
+func (f *sourceFlags) declare(cmd *cobra.Command) {
+	reading := flagGroup{cmd.Flags(), "Manifest"}
+	reading.value(&f.manifest, "manifest", "LOCATION", "docs/knowledge.yaml", "file, or folder with a knowledge.yaml (default: the current folder, if it has one)")
+	reading.value(&f.root, "root", "DIR", "knowledge", "read what manifests and artifacts name only below this folder")
+	reading.value(&f.maxBytes, "max-manifest-bytes", "N", "134217728", "refuse a manifest that is larger (default 64 MiB)")
+	reading.boolean(&f.noCache, "no-cache", "do not use or write the cache of parsed manifests")
+}
+
+// declareTrust declares the flags of commands that verify signatures.
+func (f *sourceFlags) declareTrust(cmd *cobra.Command) {
+	trust := flagGroup{cmd.Flags(), "Signature"}
+	trust.boolean(&f.requireSignature, "require-signature", "fail unless a trusted or declared key signed the manifest")
+	trust.value(&f.trustKey, "trust-key", "KEY", "keys/publisher.pub", "the ed25519 public key to trust: a file, or the key itself")
+	trust.boolean(&f.noVerify, "no-verify", "do not check the signature")
+}
+
+// location gives what was named, by flag or as a word, or the manifest of the
+// current folder.
+func (f *sourceFlags) location(word string) (string, error) {
+	switch {
+	case f.manifest.text != "":
+		return f.manifest.text, nil
+	case word != "":
+		return word, nil
+	}
+	for _, file := range []string{"knowledge.yaml", filepath.Join(".well-known", "knowledge.yaml")} {
+		if _, err := os.Stat(file); err == nil {
+			return ".", nil
+		}
+	}
+	return "", usagef("Name one with --manifest docs/knowledge.yaml, or go to a folder that has a knowledge.yaml.",
+		"there is no manifest to work on")
+}
+
+// open reads, verifies and parses the manifest at a location; empty means the
+// one that the flags name.
+func (f *sourceFlags) open(ctx context.Context, r *runner, location string) (*load.Loaded, error) {
+	if f.noVerify && (f.requireSignature || f.trustKey.set) {
+		return nil, usagef("Leave out --no-verify.", "--no-verify contradicts --require-signature and --trust-key")
+	}
+	limit, err := f.maxBytes.count("max-manifest-bytes")
+	if err != nil {
+		return nil, err
+	}
+	if f.maxBytes.set && limit.Value < 1 {
+		return nil, badValue("max-manifest-bytes", f.maxBytes.text, "is not a positive number", f.maxBytes.example)
+	}
+	if location == "" {
+		if location, err = f.location(""); err != nil {
+			return nil, err
+		}
+	}
+	var cache *load.Cache
+	if !f.noCache {
+		cache = load.OpenCache(load.CacheDirs{})
+	}
+	return load.Manifest(ctx, location, load.Options{
+		MaxBytes:         int(limit.Value),
+		NoVerify:         f.noVerify,
+		RequireSignature: f.requireSignature,
+		TrustKey:         f.trustKey.text,
+		Root:             f.root.text,
+		Cache:            cache,
+	})
+}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package load
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openFlags keep open from waiting for the other end of a pipe, and from making
+// a terminal the controlling one.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// ownedAlone reports whether a file belongs to this user and grants others none
+// of the permissions in mask.
+func ownedAlone(info fs.FileInfo, mask fs.FileMode) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&mask == 0
+}
