@@ -332,16 +332,19 @@ func (s *search) actions() []value {
 
 func listText(list []string) string { return strings.Join(list, ",") }
 
-// quote makes a value safe to paste into a shell.
+// quote makes a value safe to paste into a shell. A control character is
+// written as an escape, inside single quotes like everything else: double
+// quotes would let a hostile manifest run commands.
 func quote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,:/@+=", r)
 	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+	if s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}
 	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
-		return strconv.Quote(s)
+		escaped := strconv.Quote(s)
+		s = escaped[1 : len(escaped)-1]
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
