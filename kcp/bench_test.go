@@ -26,7 +26,7 @@ func BenchmarkParse(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := libOnly(text, "bench"); err != nil {
+				if _, _, err := parseWithLibrary(text, "bench"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -15,11 +15,11 @@ import (
 
 // str reads text; null is unset.
 func (d *decoder) str(i int32) String {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind == kindScalar && !n.plain {
 		return artifact.Some(n.text)
 	}
-	if d.t.isNull(d.t.resolved(i)) {
+	if d.isNull(i) {
 		return String{}
 	}
 	return artifact.Some(d.asText(i))
@@ -32,7 +32,7 @@ func (d *decoder) required(i int32, fallback string) string {
 
 // asText reads text that is not null.
 func (d *decoder) asText(i int32) string {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind != kindScalar {
 		d.warn(i, "not-text",
 			fmt.Sprintf("%s is %s where text is expected", d.field(), d.describe(i)),
@@ -51,7 +51,7 @@ func (d *decoder) asText(i int32) string {
 // identifier reads an id. One that is a number is a slip even when its digits
 // survive: it means another id as soon as somebody writes 07 or 1.0.
 func (d *decoder) identifier(i int32) String {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind == kindScalar && n.plain {
 		if kind, _ := scalarTypeOf(n.text); kind == typeNumber && textOf(n) == n.text {
 			d.warn(i, "number-as-text",
@@ -64,13 +64,13 @@ func (d *decoder) identifier(i int32) String {
 
 // boolean reads one of the six boolean words of YAML 1.2.
 func (d *decoder) boolean(i int32) Bool {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind == kindScalar && n.plain {
 		if value, ok := boolText(n.text); ok {
 			return Bool{Declared: true, Value: value}
 		}
 	}
-	if d.t.isNull(d.t.resolved(i)) {
+	if d.isNull(i) {
 		return Bool{}
 	}
 	d.warn(i, "not-a-boolean",
@@ -96,7 +96,7 @@ func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 // measured reads a number that fits, and leaves a finding for another value
 // that is not null.
 func (d *decoder) measured(i int32, what string, fits func(float64) bool) (float64, bool) {
-	if d.t.isNull(d.t.resolved(i)) {
+	if d.isNull(i) {
 		return 0, false
 	}
 	if x, ok := d.numeric(i); ok && fits(x) {
@@ -111,7 +111,7 @@ func (d *decoder) measured(i int32, what string, fits func(float64) bool) (float
 // numeric reads a YAML number, or a string that is one decimal number between
 // blanks.
 func (d *decoder) numeric(i int32) (float64, bool) {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind != kindScalar {
 		return 0, false
 	}
@@ -133,7 +133,7 @@ func (d *decoder) numeric(i int32) (float64, bool) {
 
 // count reads a number or the word unlimited.
 func (d *decoder) count(i int32) Count {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind == kindScalar && n.text == "unlimited" {
 		return Count{Set: true, Unlimited: true}
 	}
@@ -160,11 +160,11 @@ func (d *decoder) restricts(i int32) List { return d.list(i, scalarSlip) }
 func (d *decoder) either(i int32) List { return d.list(i, scalarFine) }
 
 func (d *decoder) list(i int32, rule scalarRule) List {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	switch {
 	case n.kind == kindList:
 		return d.listItems(i)
-	case d.t.isNull(d.t.resolved(i)):
+	case d.isNull(i):
 		return List{}
 	case rule == scalarIgnored:
 		d.isList(i)
@@ -186,12 +186,12 @@ func (d *decoder) list(i int32, rule scalarRule) List {
 
 func (d *decoder) listItems(i int32) List {
 	count := 0
-	for e := d.t.nodes[d.t.resolved(i)].first; e != 0; e = d.t.nodes[e].next {
+	for e := d.at(i).first; e != 0; e = d.t.nodes[e].next {
 		count++
 	}
 	l := List{Items: d.strings(count), Declared: true}
 	for index, e := range d.elements(i) {
-		n := &d.t.nodes[d.t.resolved(e)]
+		n := d.at(e)
 		switch {
 		case n.kind == kindScalar && !n.plain:
 			l.Items[index] = n.text

@@ -84,6 +84,12 @@ func (d *decoder) visit(i int32) bool {
 	return true
 }
 
+// at gives the value of a node, behind an alias if need be.
+func (d *decoder) at(i int32) *node { return &d.t.nodes[d.t.resolved(i)] }
+
+// isNull reports whether a value is null.
+func (d *decoder) isNull(i int32) bool { return d.t.isNull(d.t.resolved(i)) }
+
 // fields gives the keys and values of a mapping, and keeps the path. It gives
 // nothing for any other node.
 func (d *decoder) fields(i int32) iter.Seq2[string, int32] {
@@ -152,7 +158,7 @@ func (d *decoder) mappings(i int32) iter.Seq2[int, int32] {
 			return
 		}
 		for index, e := range d.elements(i) {
-			if d.t.nodes[d.t.resolved(e)].kind != kindMap {
+			if d.at(e).kind != kindMap {
 				d.dropped(e)
 				continue
 			}
@@ -166,7 +172,7 @@ func (d *decoder) mappings(i int32) iter.Seq2[int, int32] {
 // charge takes note that all elements of a list will be decoded, and refuses a
 // text that has too many for its size.
 func (d *decoder) charge(list int32) bool {
-	for e := d.t.nodes[d.t.resolved(list)].first; e != 0 && d.items <= d.most; e = d.t.nodes[e].next {
+	for e := d.at(list).first; e != 0 && d.items <= d.most; e = d.t.nodes[e].next {
 		d.items++
 	}
 	if d.items > d.most {
@@ -193,10 +199,10 @@ const (
 // block classifies a value that should be a mapping; anything else that is not
 // null leaves a finding.
 func (d *decoder) block(i int32) block {
-	if d.t.nodes[d.t.resolved(i)].kind == kindMap {
+	if d.at(i).kind == kindMap {
 		return blockMap
 	}
-	if d.t.isNull(d.t.resolved(i)) {
+	if d.isNull(i) {
 		return blockAbsent
 	}
 	d.warn(i, "not-a-mapping",
@@ -208,10 +214,10 @@ func (d *decoder) block(i int32) block {
 // isList reports whether a value is a list; another one that is not null leaves
 // a finding.
 func (d *decoder) isList(i int32) bool {
-	if d.t.nodes[d.t.resolved(i)].kind == kindList {
+	if d.at(i).kind == kindList {
 		return true
 	}
-	if !d.t.isNull(d.t.resolved(i)) {
+	if !d.isNull(i) {
 		d.warn(i, "not-a-list",
 			fmt.Sprintf("%s is %s where a list is expected; it is ignored", d.field(), d.describe(i)),
 			"write a list, such as "+d.key()+": [...], or remove it")
@@ -293,7 +299,7 @@ func (d *decoder) field() string {
 
 // describe says what a value is, for a message.
 func (d *decoder) describe(i int32) string {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	switch n.kind {
 	case kindList:
 		return "a list"
@@ -325,7 +331,7 @@ func excerpt(text string) string {
 // text gives a collection as the reference writes it where text is wanted
 // (planner contract section 2.3, STR).
 func (d *decoder) text(i int32) string {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	switch n.kind {
 	case kindScalar:
 		return textOf(n)
@@ -353,10 +359,10 @@ func (d *decoder) joinElements(b *strings.Builder, i int32) {
 			b.WriteByte(',')
 		}
 		before := b.Len()
-		switch n := &d.t.nodes[d.t.resolved(e)]; {
+		switch n := d.at(e); {
 		case n.kind == kindList:
 			d.joinElements(b, e)
-		case !d.t.isNull(d.t.resolved(e)):
+		case !d.isNull(e):
 			b.WriteString(d.text(e))
 		}
 		d.visits += (b.Len() - before) / aliasTextUnit

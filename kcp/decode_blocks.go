@@ -28,7 +28,7 @@ func (d *decoder) payment(i int32) *Payment {
 // paymentMethods reads the methods. An entry that is not a mapping stays, as a
 // method without a type: positions in the list carry preference.
 func (d *decoder) paymentMethods(p *Payment, i int32) {
-	if d.t.isNull(d.t.resolved(i)) {
+	if d.isNull(i) {
 		return
 	}
 	if !d.isList(i) {
@@ -37,7 +37,7 @@ func (d *decoder) paymentMethods(p *Payment, i int32) {
 	}
 	p.MethodsDeclared = d.charge(i)
 	for _, item := range d.elements(i) {
-		if d.t.nodes[d.t.resolved(item)].kind != kindMap {
+		if d.at(item).kind != kindMap {
 			p.Malformed = true
 			d.dropped(item)
 		}
@@ -170,8 +170,8 @@ func (d *decoder) rateHeaders(i int32) *RateHeaders {
 
 // license reads an identifier or a mapping.
 func (d *decoder) license(i int32) *License {
-	if n := d.t.nodes[d.t.resolved(i)]; n.kind == kindScalar {
-		if d.t.isNull(d.t.resolved(i)) {
+	if n := d.at(i); n.kind == kindScalar {
+		if d.isNull(i) {
 			return nil
 		}
 		return &License{SPDX: d.str(i)}
@@ -195,8 +195,8 @@ func (d *decoder) license(i int32) *License {
 
 // indexing reads a shorthand word or a mapping (specification 4.7).
 func (d *decoder) indexing(i int32) *Indexing {
-	if n := d.t.nodes[d.t.resolved(i)]; n.kind == kindScalar {
-		if d.t.isNull(d.t.resolved(i)) {
+	if n := d.at(i); n.kind == kindScalar {
+		if d.isNull(i) {
 			return nil
 		}
 		return &Indexing{Shorthand: d.str(i)}
@@ -378,7 +378,7 @@ func (d *decoder) discovery(i int32) *Discovery {
 
 // isText reports whether a value is text or null.
 func (d *decoder) isText(i int32) bool {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	if n.kind != kindScalar {
 		return false
 	}

@@ -116,6 +116,11 @@ func (d *decoder) units(i int32) {
 	if !d.isList(i) {
 		return
 	}
+	count := 0
+	for e := d.at(i).first; e != 0; e = d.t.nodes[e].next {
+		count++
+	}
+	d.reserveUnits(count)
 	for index, e := range d.elements(i) {
 		d.unit(index, e)
 	}

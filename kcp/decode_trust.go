@@ -7,7 +7,7 @@ package kcp
 func (d *decoder) trust(i int32) {
 	t := &d.m.Trust
 	t.Malformed = d.block(i) == blockMalformed
-	t.Declared = !d.t.isNull(d.t.resolved(i))
+	t.Declared = !d.isNull(i)
 	for key, v := range d.fields(i) {
 		switch key {
 		case "provenance":
@@ -196,7 +196,7 @@ func (d *decoder) auth(i int32) *Auth {
 		if key != "methods" {
 			continue
 		}
-		a.MethodsDeclared = d.t.nodes[d.t.resolved(v)].kind == kindList
+		a.MethodsDeclared = d.at(v).kind == kindList
 		for _, item := range d.mappings(v) {
 			a.Methods = append(a.Methods, d.authMethod(item))
 		}

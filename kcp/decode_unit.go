@@ -11,7 +11,7 @@ func (d *decoder) unit(index int, item int32) {
 		d.fail(item, "too many units for the size of the manifest; remove the empty ones")
 		return
 	}
-	if d.t.nodes[d.t.resolved(item)].kind != kindMap {
+	if d.at(item).kind != kindMap {
 		d.dropped(item)
 		return
 	}
@@ -34,7 +34,7 @@ func (d *decoder) unit(index int, item int32) {
 
 // reserveUnits makes room for n units, within what the manifest may have.
 func (d *decoder) reserveUnits(n int) {
-	if n = min(n, d.limits.MaxUnits); n > cap(d.m.Units) {
+	if n = min(n, d.limits.MaxUnits, len(d.m.Units)+(d.most-d.items)/unitItems+1); n > cap(d.m.Units) {
 		units := make([]Unit, len(d.m.Units), n)
 		copy(units, d.m.Units)
 		d.m.Units = units
@@ -89,7 +89,7 @@ func (d *decoder) unitGate(u *Unit, key string, v int32) bool {
 	case "load_eligible":
 		u.LoadEligible = d.boolean(v)
 	case "access":
-		u.Access = d.str(v)
+		u.Access = d.access(v)
 	case "auth_scope":
 		u.AuthScope = d.str(v)
 	case "sensitivity":
@@ -226,7 +226,7 @@ func (d *decoder) temporal(i int32) *Temporal {
 			continue
 		}
 		*field = d.str(v)
-		if d.t.nodes[d.t.resolved(v)].kind != kindScalar {
+		if d.at(v).kind != kindScalar {
 			t.Malformed = true
 		}
 	}
@@ -275,7 +275,7 @@ func (d *decoder) spend(i int32) *Spend {
 		switch key {
 		case "max_spend":
 			s.MaxSpend = d.size(v)
-			s.Malformed = !s.MaxSpend.Set && !d.t.isNull(d.t.resolved(v))
+			s.Malformed = !s.MaxSpend.Set && !d.isNull(v)
 		case "allowed_vendors":
 			s.AllowedVendors = d.restricts(v)
 		case "currency":
@@ -303,9 +303,13 @@ func (d *decoder) deny(i int32) *Deny {
 // steps reads the steps of a playbook (specification 4.3b). A step without an
 // id is dropped with a finding.
 func (d *decoder) steps(u *Unit, i int32) {
-	isList := d.t.nodes[d.t.resolved(i)].kind == kindList
+	isList := d.at(i).kind == kindList
 	u.StepsDeclared = isList
-	u.StepsMalformed = !isList && !d.t.isNull(d.t.resolved(i))
+	u.StepsMalformed = !isList && !d.isNull(i)
+	entries := 0
+	for e := d.at(i).first; isList && e != 0; e = d.t.nodes[e].next {
+		entries++
+	}
 	for index, item := range d.mappings(i) {
 		s, ok := d.step(item)
 		if !ok {
@@ -317,6 +321,19 @@ func (d *decoder) steps(u *Unit, i int32) {
 		s.Index = index
 		u.Steps = append(u.Steps, s)
 	}
+	if len(u.Steps) < entries {
+		u.StepsMalformed = true // what was left out might have needed a grant
+	}
+}
+
+// access reads one word. What is no scalar stands for itself under a name that
+// nobody can hold a credential for, so that it restricts.
+func (d *decoder) access(i int32) String {
+	word := d.str(i)
+	if word.Set && d.at(i).kind != kindScalar {
+		word.Value = "(not a word)"
+	}
+	return word
 }
 
 func (d *decoder) step(item int32) (s Step, hasID bool) {
@@ -325,7 +342,7 @@ func (d *decoder) step(item int32) (s Step, hasID bool) {
 		case "id":
 			hasID = true
 			s.ID = d.identifier(v).Or("")
-			if d.t.isNull(d.t.resolved(v)) {
+			if d.isNull(v) {
 				s.ID = "null"
 			}
 		case "uses":
@@ -352,7 +369,7 @@ func (d *decoder) step(item int32) (s Step, hasID bool) {
 // escalation reads one trigger or a list of them. Another value is a list that
 // nothing is known about.
 func (d *decoder) escalation(i int32) List {
-	n := &d.t.nodes[d.t.resolved(i)]
+	n := d.at(i)
 	kind := typeString
 	if n.kind == kindScalar && n.plain {
 		kind, _ = scalarTypeOf(n.text)

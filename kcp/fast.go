@@ -254,6 +254,10 @@ func (f *fastReader) root() {
 		name := f.t.nodes[k].text
 		if name == "units" && f.listFollows() {
 			f.units()
+			if f.indent > 0 {
+				f.giveUpOdd()
+				return
+			}
 		} else {
 			v := f.value(0, 2)
 			if f.tooDeep(0, k, v) {

@@ -177,8 +177,8 @@ func (f *fastReader) escape(b []byte) []byte {
 		f.escapedBreak()
 		return b
 	}
-	s, ok := escapes[c]
-	if !ok {
+	s := simpleEscape(c)
+	if s == "" {
 		f.giveUpOdd()
 		return b
 	}
@@ -186,10 +186,23 @@ func (f *fastReader) escape(b []byte) []byte {
 	return append(b, s...)
 }
 
-var escapes = map[byte]string{
-	'0': "\x00", 'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f", 'r': "\r",
-	'e': "\x1b", ' ': " ", '"': `"`, '/': "/", '\\': `\`,
-	'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",
+// simpleEscape gives what an escape of one character stands for, or "".
+func simpleEscape(c byte) string {
+	const names, values = "0abtnvfre \"/\\\t", "\x00\a\b\t\n\v\f\r\x1b \"/\\\t"
+	if i := strings.IndexByte(names, c); i >= 0 {
+		return values[i : i+1]
+	}
+	switch c {
+	case 'N':
+		return "\u0085"
+	case '_':
+		return "\u00a0"
+	case 'L':
+		return "\u2028"
+	case 'P':
+		return "\u2029"
+	}
+	return ""
 }
 
 // hexEscape reads an escape of some digits. Two that are the halves of a

@@ -1,7 +1,6 @@
 package kcp
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -14,8 +13,6 @@ type doubt struct {
 	odd     bool
 	problem string
 }
-
-var libraryError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // libraryProblems says in a publisher's words what the library reports.
 var libraryProblems = []struct{ library, ours string }{
@@ -48,15 +45,12 @@ var libraryProblems = []struct{ library, ours string }{
 // The library names a line at most, and often the one where the surrounding
 // block begins; the fast reader stops where the oddity is.
 func (r *libraryReader) syntaxError(err error, doubt doubt) {
-	match := libraryError.FindStringSubmatch(err.Error())
-	if match == nil {
-		match = []string{"", "", err.Error()}
-	}
-	problem := r.mask.restore(match[2], false)
+	line, problem := splitLibraryError(err.Error())
+	problem = r.mask.restore(problem, false)
 	pos := doubt.pos
-	if line, err := strconv.Atoi(match[1]); !doubt.odd && err == nil {
-		content := strings.TrimLeft(lineText(r.text, line), " ")
-		pos = Position{Line: line, Column: len(lineText(r.text, line)) - len(content) + 1}
+	if line > 0 && !doubt.odd {
+		text := lineText(r.text, line)
+		pos = Position{Line: line, Column: len(text) - len(strings.TrimLeft(text, " ")) + 1}
 	}
 	if pos.Line == 0 {
 		pos = Position{Line: 1, Column: 1}
@@ -74,6 +68,19 @@ func (r *libraryReader) syntaxError(err error, doubt doubt) {
 		return
 	}
 	r.fail(pos.Line, pos.Column, "%s", r.inOurWords(problem, pos))
+}
+
+// splitLibraryError takes "yaml: line 3: problem" apart. The line is 0 when there
+// is none.
+func splitLibraryError(text string) (line int, problem string) {
+	problem = strings.TrimPrefix(text, "yaml: ")
+	if rest, ok := strings.CutPrefix(problem, "line "); ok {
+		number, after, _ := strings.Cut(rest, ": ")
+		if n, err := strconv.Atoi(number); err == nil {
+			return n, after
+		}
+	}
+	return 0, problem
 }
 
 // inOurWords says what the library reports so that a publisher can act on it.

@@ -50,13 +50,10 @@ func (r *libraryReader) plainTag(n *yaml.Node, tag string) bool {
 // taggedScalar applies an explicit tag.
 func (r *libraryReader) taggedScalar(i int32, n *yaml.Node, tag string) {
 	t := &r.t.nodes[i]
-	number, isNumber := 0.0, false
-	if t.text != "" {
-		number, isNumber = plainNumber(t.text)
-	}
+	kind, _ := scalarTypeOf(t.text)
+	isNumber := kind == typeNumber
 	prefixed := isNumber && strings.ContainsAny(t.text, "xob")
 	fractional := isNumber && !prefixed && strings.ContainsAny(t.text, ".eEnN")
-	_, isBool := boolText(t.text)
 	ok := true
 	switch tag {
 	case "!!str", "!!merge":
@@ -67,7 +64,7 @@ func (r *libraryReader) taggedScalar(i int32, n *yaml.Node, tag string) {
 	case "!!float":
 		t.plain, ok = true, isNumber && !prefixed
 	case "!!bool":
-		t.plain, ok = true, isBool
+		t.plain, ok = true, kind == typeBool
 	case "!!null":
 		t.plain, ok = true, isNullText(t.text)
 	case "!!timestamp":
@@ -79,7 +76,6 @@ func (r *libraryReader) taggedScalar(i int32, n *yaml.Node, tag string) {
 		r.unfitTag(n, tag)
 		return
 	}
-	_ = number
 	if !ok {
 		r.failAt(n, "the value does not fit its tag %s; remove the tag or mend the value", tag)
 	}

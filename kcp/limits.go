@@ -35,8 +35,8 @@ const (
 	maxAliasVisits = 1_000_000
 	aliasTextUnit  = 64
 
-	// maxKeyBytes is the longest key that stands before its colon on one line,
-	// in characters (YAML 1.2, section 7.4).
+	// maxKeyBytes is the longest key that stands before its colon on one line
+	// (YAML 1.2, section 7.4, where it counts characters).
 	maxKeyBytes = 1024
 
 	// maxFindings bounds the findings of Parse.

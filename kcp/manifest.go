@@ -124,7 +124,7 @@ type Unit struct {
 	AuthorityLevel String
 	Steps          []Step
 	StepsDeclared  bool // an empty list is not the same as no list
-	StepsMalformed bool // something was written that is not a list
+	StepsMalformed bool // something was written that is not a list of steps, each with an id
 
 	ContentHash *ContentHash
 	DependsOn   List

@@ -94,7 +94,7 @@ func TestLibraryDifferences(t *testing.T) {
 	for _, c := range []struct{ text, project string }{
 		{"project: [what?, is it? yes, ?z]\n", "what?,is it? yes,?z"},
 		{"project: a\u0085b\u2028c\u2029d\n", "a\u0085b\u2028c\u2029d"},
-		{"project: \"a\\/b \\ud83d\\ude00 \\\\ud83d\\ude00?\"\n", ""},// an unpaired half
+		{"project: \"a\\/b \\ud83d\\ude00 \\\\ud83d\\ude00?\"\n", ""}, // an unpaired half
 
 		{"project: \"a\\/b \\ud83d\\ude00 \\\\/?\"\n", "a/b 😀 \\/?"},
 		{"project: 'a\\/b \\ud83d\\ude00'\n", `a\/b \ud83d\ude00`},

@@ -80,7 +80,7 @@ func (p projection) unit(u *Unit) object {
 	if u.StepsDeclared {
 		steps := []any{}
 		for _, s := range u.Steps {
-			steps = append(steps, step_(s))
+			steps = append(steps, projectStep(s))
 		}
 		o["steps"] = steps
 	}
@@ -99,7 +99,7 @@ func (p projection) unit(u *Unit) object {
 	return o
 }
 
-func step_(s Step) object {
+func projectStep(s Step) object {
 	o := object{"id": s.ID, "depends_on": items(s.DependsOn)}
 	put(o, "uses", s.Uses)
 	put(o, "action", s.Action)

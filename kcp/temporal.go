@@ -29,8 +29,7 @@ func (m *Manifest) TemporalOf(u *Unit) *Temporal {
 }
 
 // ValidDate reports whether s is an ISO 8601 date that is in the calendar, alone
-// or followed by "T" or a blank and anything that is not a line break. A time
-// of the form hh:mm[:ss] must be in range too.
+// or followed by "T" or a blank and a time of the day, with a zone or without.
 func ValidDate(s string) bool {
 	if len(s) < 10 || s[4] != '-' || s[7] != '-' {
 		return false
@@ -42,23 +41,53 @@ func ValidDate(s string) bool {
 	if len(s) == 10 {
 		return true
 	}
-	return (s[10] == 'T' || s[10] == ' ') && !strings.ContainsAny(s[11:], "\n\r\u2028\u2029") && validTime(s[11:])
+	return (s[10] == 'T' || s[10] == ' ') && validTime(s[11:])
 }
 
-// validTime checks the ranges of a time; text that does not begin like one is
-// not judged.
+// validTime reports whether s is hh:mm, with seconds, a fraction and a zone if
+// they are there.
 func validTime(s string) bool {
-	if len(s) < 5 || s[2] != ':' {
+	hour, minute, s, ok := clock(s)
+	if !ok || hour > 24 || minute > 59 || hour == 24 && minute > 0 {
+		return false
+	}
+	if strings.HasPrefix(s, ":") && len(s) >= 3 {
+		if second := twoDigits(s[1:3]); second < 0 || second > 60 {
+			return false
+		}
+		s = s[3:]
+		if fraction, isOne := strings.CutPrefix(s, "."); isOne {
+			s = strings.TrimLeft(fraction, "0123456789")
+			if len(s) == len(fraction) {
+				return false
+			}
+		}
+	}
+	return validZone(strings.TrimPrefix(s, " "))
+}
+
+// validZone accepts no zone, Z, and an offset of hours with or without minutes.
+func validZone(s string) bool {
+	if s == "" || s == "Z" || s == "z" {
 		return true
 	}
-	hour, minute := twoDigits(s[0:2]), twoDigits(s[3:5])
-	if hour > 24 || minute > 59 || hour == 24 && minute > 0 {
+	if s[0] != '+' && s[0] != '-' {
 		return false
 	}
-	if len(s) >= 8 && s[5] == ':' && twoDigits(s[6:8]) > 60 {
-		return false
+	s = strings.Replace(s[1:], ":", "", 1)
+	if len(s) == 2 {
+		s += "00"
 	}
-	return true
+	return len(s) == 4 && twoDigits(s[:2]) >= 0 && twoDigits(s[:2]) <= 18 && twoDigits(s[2:]) >= 0 && twoDigits(s[2:]) <= 59
+}
+
+// clock reads hh:mm and gives what follows.
+func clock(s string) (hour, minute int, rest string, ok bool) {
+	if len(s) < 5 || s[2] != ':' {
+		return 0, 0, "", false
+	}
+	hour, minute = twoDigits(s[:2]), twoDigits(s[3:5])
+	return hour, minute, s[5:], hour >= 0 && minute >= 0
 }
 
 // twoDigits reads two digits; anything else gives a negative number that stays

@@ -60,7 +60,8 @@ func (s *search) roles() []value {
 	return values
 }
 
-// methods adds one method that the manifest names.
+// methods adds one method that the manifest names: the target's own first. One
+// of another unit can matter, when paying for that unit gets it out of the way.
 func (s *search) methods() []value {
 	current := s.base.Capabilities.PaymentMethods
 	var values []value
@@ -84,6 +85,9 @@ func (s *search) methods() []value {
 	}
 	offer(s.target.Payment)
 	offer(s.manifest.Payment)
+	for i := range s.manifest.Units {
+		offer(s.manifest.Units[i].Payment)
+	}
 	return values
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/kcp"
-	"github.com/writ-dev/writ/match"
 )
 
 // gate is one question asked of a unit. What it decides and what it says stand
@@ -109,57 +108,63 @@ func explainNotFor(_ *pass, c *candidate) string {
 	return "task terms do not match " + artifact.StringList(c.unit.NotFor.Items)
 }
 
-// Both bounds of a window are inclusive; dates are compared as text.
+// Both bounds of a window are inclusive; dates are compared as text. Under
+// KnownAt a unit that was recorded later is stopped here too.
 func decideTemporal(p *pass, c *candidate) string {
-	t := p.manifest.TemporalOf(c.unit)
-	if t == nil {
-		return ""
-	}
-	if problem := temporalProblem(t); problem != "" {
-		return problem
-	}
-	if from := t.ValidFrom.Value; from != "" && match.CompareUTF16(from, p.options.AsOf) > 0 {
-		return "not active until " + from
-	}
-	if until := t.ValidUntil.Value; until != "" && match.CompareUTF16(until, p.options.AsOf) < 0 {
+	t := p.view.TemporalOf(c.unit)
+	switch t.On(p.options.AsOf) {
+	case kcp.WindowUnreadable:
+		return windowProblem(t)
+	case kcp.WindowFuture:
+		return "not active until " + t.ValidFrom.Value
+	case kcp.WindowPast:
 		if t.SupersededBy.Value != "" {
-			return "expired " + until + " (superseded by " + t.SupersededBy.Value + ")"
+			return "expired " + t.ValidUntil.Value + " (superseded by " + t.SupersededBy.Value + ")"
 		}
-		return "expired " + until
+		return "expired " + t.ValidUntil.Value
+	}
+	if !p.view.Known(c.unit) {
+		return unknownReason(t, p.options.KnownAt)
 	}
 	return ""
 }
 
-// temporalProblem says what makes a window impossible to judge.
-func temporalProblem(t *kcp.Temporal) string {
+// windowProblem says what makes a window impossible to judge.
+func windowProblem(t *kcp.Temporal) string {
 	if t.Malformed {
 		return closed("temporal", "is not a window of dates")
 	}
 	if v := t.ValidFrom.Value; v != "" && !kcp.ValidDate(v) {
 		return closed("valid_from", "'"+v+"' is not a date")
 	}
-	if v := t.ValidUntil.Value; v != "" && !kcp.ValidDate(v) {
-		return closed("valid_until", "'"+v+"' is not a date")
-	}
-	return ""
+	return closed("valid_until", "'"+t.ValidUntil.Value+"' is not a date")
 }
 
-// activeAt reports whether the unit's window holds the date.
-func (p *pass) activeAt(u *kcp.Unit) bool {
-	t := p.manifest.TemporalOf(u)
-	if t == nil {
-		return true
+// unknownReason says why a unit does not count as known.
+func unknownReason(t *kcp.Temporal, knownAt string) string {
+	at := t.RecordedAt.Value
+	switch {
+	case !kcp.ValidMoment(at):
+		return closed("recorded_at", "'"+at+"' is not a date")
+	case !kcp.ValidMoment(knownAt):
+		return "recorded " + at + ", and '" + knownAt + "' is not a date to compare with"
 	}
-	return temporalProblem(t) == "" &&
-		(t.ValidFrom.Value == "" || match.CompareUTF16(t.ValidFrom.Value, p.options.AsOf) <= 0) &&
-		(t.ValidUntil.Value == "" || match.CompareUTF16(t.ValidUntil.Value, p.options.AsOf) >= 0)
+	return "not recorded until " + at + " (plan as known at " + knownAt + ")"
 }
 
 func explainTemporal(p *pass, c *candidate) string {
-	if p.manifest.TemporalOf(c.unit) == nil {
+	t := p.view.TemporalOf(c.unit)
+	if t == nil {
 		return "no temporal constraint"
 	}
-	return "active as-of " + p.options.AsOf
+	detail := "active as-of " + p.options.AsOf
+	if p.options.KnownAt == "" {
+		return detail
+	}
+	if t.RecordedAt.Value == "" {
+		return detail + ", no recorded_at"
+	}
+	return detail + ", recorded " + t.RecordedAt.Value
 }
 
 func decideDeprecated(_ *pass, c *candidate) string {
@@ -172,47 +177,21 @@ func decideDeprecated(_ *pass, c *candidate) string {
 // A unit gives way to a successor that could be selected today. Every member
 // of a cycle gives way, since none of them is the current one.
 func decideSupersession(p *pass, c *candidate) string {
-	successor := p.successorOf(c.unit)
-	if successor == "" {
+	s := p.view.Supersession(c.unit, p.options.Capabilities.Role)
+	switch {
+	case !s.Acts:
 		return ""
+	case s.Cycle:
+		return "superseded by " + s.By + " (supersession cycle: no unit of it is current)"
 	}
-	if p.cyclic[c.unit] {
-		return "superseded by " + successor + " (supersession cycle: no unit of it is current)"
-	}
-	if target := p.units.Resolve(successor); target != nil && p.selectable(target) {
-		return "superseded by " + successor + " (successor active)"
-	}
-	return ""
+	return "superseded by " + s.By + " (successor active)"
 }
 
 func explainSupersession(p *pass, c *candidate) string {
-	if successor := p.successorOf(c.unit); successor != "" {
-		return "successor '" + successor + "' not active"
+	if t := p.view.TemporalOf(c.unit); t != nil && t.SupersededBy.Value != "" {
+		return "successor '" + t.SupersededBy.Value + "' not active"
 	}
 	return "no supersession declared"
-}
-
-func (p *pass) successorOf(u *kcp.Unit) string {
-	if t := p.manifest.TemporalOf(u); t != nil {
-		return t.SupersededBy.Value
-	}
-	return ""
-}
-
-// selectable reports whether a successor could stand in for what it supersedes.
-func (p *pass) selectable(u *kcp.Unit) bool {
-	if u.Deprecated.Restricts() || !p.activeAt(u) || u.Audience.Malformed {
-		return false
-	}
-	if len(u.Audience.Items) == 0 {
-		return true
-	}
-	for _, item := range u.Audience.Items {
-		if item == p.options.Capabilities.Role {
-			return true
-		}
-	}
-	return false
 }
 
 // A unit without a single term of the task is not relevant.

@@ -51,6 +51,7 @@ type EchoedOptions struct {
 	GrantCeiling  kcp.String     `json:"grantCeiling,omitzero"`
 	Spend         *SpendProposal `json:"spend,omitzero"`
 	Action        *Action        `json:"action,omitzero"`
+	KnownAt       string         `json:"knownAt,omitzero"`
 }
 
 // Selected is one unit of the plan.

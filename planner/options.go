@@ -1,6 +1,12 @@
 package planner
 
-import "github.com/writ-dev/writ/kcp"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/writ-dev/writ/kcp"
+)
 
 // DefaultMaxUnits is how many units a plan selects when the caller sets no cap.
 const DefaultMaxUnits = 5
@@ -19,6 +25,10 @@ type Options struct {
 	// AsOf is the date of the plan, YYYY-MM-DD. It is compared as text; the
 	// package has no clock, so a caller that wants today says so.
 	AsOf string
+
+	// KnownAt, when set, plans with what had been recorded by then: a unit whose
+	// recorded_at is later is stopped. See kcp.Moment.
+	KnownAt string
 
 	// MaxUnits caps the selection; unset means DefaultMaxUnits, NaN no cap.
 	MaxUnits kcp.Number
@@ -65,6 +75,7 @@ type Action struct {
 // withDefaults fills in what the caller left open, without touching what the
 // caller owns.
 func (o Options) withDefaults() Options {
+	o = o.validUTF8()
 	if o.Capabilities.Role == "" {
 		o.Capabilities.Role = "agent"
 	}
@@ -79,6 +90,48 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// validUTF8 replaces what is not UTF-8 in the caller's texts, since a plan
+// echoes them as JSON. The caller's own values are left alone.
+func (o Options) validUTF8() Options {
+	o.AsOf = valid(o.AsOf)
+	o.Env.Value, o.GrantCeiling.Value = valid(o.Env.Value), valid(o.GrantCeiling.Value)
+	c := &o.Capabilities
+	c.Role, c.AttestationProvider.Value = valid(c.Role), valid(c.AttestationProvider.Value)
+	c.PaymentMethods, c.Credentials = validList(c.PaymentMethods), validList(c.Credentials)
+	if o.Budget != nil {
+		b := *o.Budget
+		b.Currency.Value = valid(b.Currency.Value)
+		o.Budget = &b
+	}
+	if o.Spend != nil {
+		s := *o.Spend
+		s.Vendor.Value, s.Currency.Value = valid(s.Vendor.Value), valid(s.Currency.Value)
+		o.Spend = &s
+	}
+	if o.Action != nil {
+		a := *o.Action
+		a.Tool.Value, a.Path.Value, a.Capability.Value = valid(a.Tool.Value), valid(a.Path.Value), valid(a.Capability.Value)
+		o.Action = &a
+	}
+	return o
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+func validList(list []string) []string {
+	if !slices.ContainsFunc(list, func(s string) bool { return !utf8.ValidString(s) }) {
+		return list
+	}
+	clean := make([]string, len(list))
+	for i, s := range list {
+		clean[i] = valid(s)
+	}
+	return clean
+}
+
+// moment is where the plan stands on both clocks.
+func (o *Options) moment() kcp.Moment { return kcp.Moment{AsOf: o.AsOf, KnownAt: o.KnownAt} }
 
 // currency is the currency that prices are compared with.
 func (b *Budget) currency() string {

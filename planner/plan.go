@@ -13,7 +13,7 @@ import (
 // that survive are ranked by score and admitted greedily under the caps on
 // units, money and tokens.
 func Plan(m *kcp.Manifest, task string, o Options) (*LoadPlan, *Trace) {
-	p := newPass(m, task, o.withDefaults())
+	p := newPass(m, valid(task), o.withDefaults())
 	p.decideAll()
 	p.admitAll()
 	plan := p.loadPlan()
@@ -33,7 +33,7 @@ type pass struct {
 	scale    []string
 	requests []request
 	units    *kcp.Names
-	cyclic   map[*kcp.Unit]bool // members of a supersession cycle
+	view     *kcp.View // the manifest as of the plan's date
 	buf      []byte             // scratch of lower
 	hit      []bool             // scratch of triggerHits, one for each term
 	wording  wording
@@ -106,8 +106,8 @@ func newPass(m *kcp.Manifest, task string, o Options) *pass {
 		p.scale = m.AuthorityLevelScale.Items
 	}
 	p.hit = make([]bool, len(p.terms))
-	p.units = m.Names()
-	p.cyclic = supersessionCycles(m, p.units)
+	p.view = m.View(o.moment())
+	p.units = p.view.Names()
 	return p
 }
 
@@ -238,6 +238,7 @@ func echo(o Options) EchoedOptions {
 		Capabilities:  o.Capabilities,
 		MaxUnits:      o.MaxUnits.Value,
 		Strict:        o.Strict,
+		KnownAt:       o.KnownAt,
 		Budget:        o.Budget,
 		ContextBudget: o.ContextBudget,
 		GrantCeiling:  o.GrantCeiling,

@@ -82,7 +82,7 @@ func malformedProcedure(u *kcp.Unit, kind string) string {
 		}
 	}
 	if kind == "playbook" && u.StepsMalformed {
-		return closed("steps", "is not a list of steps")
+		return closed("steps", "is not a list of steps, each with an id")
 	}
 	return ""
 }

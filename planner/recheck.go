@@ -111,6 +111,7 @@ func savedInputs(v artifact.Value) (string, Options, error) {
 	o := Options{
 		Capabilities: e.Capabilities, MaxUnits: number(e.MaxUnits), Strict: e.Strict, Budget: e.Budget,
 		ContextBudget: e.ContextBudget, GrantCeiling: e.GrantCeiling, Spend: e.Spend, Action: e.Action,
+		KnownAt: e.KnownAt,
 	}
 	if env, ok := v.Get("environment"); ok {
 		o.Env = kcp.String{Value: env.Text(), Set: true}

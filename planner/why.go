@@ -59,7 +59,7 @@ func Why(m *kcp.Manifest, task string, o Options, unit string) (*Explanation, er
 	if !ok {
 		return nil, &UnknownUnitError{unit}
 	}
-	o = o.withDefaults()
+	task, o = valid(task), o.withDefaults()
 	p := newPass(m, task, o)
 	p.decideAll()
 	p.admitAll()
@@ -69,7 +69,11 @@ func Why(m *kcp.Manifest, task string, o Options, unit string) (*Explanation, er
 		return e, nil
 	}
 	s := newSearch(m, task, o, target)
-	if s.blocked() {
+	switch {
+	case !p.view.Known(target):
+		e.Remedy = "it was not known then: ask with a later known-at, or without one"
+		return e, nil
+	case s.blocked():
 		e.Remedy = remedyOf(e.Gate)
 		return e, nil
 	}
@@ -350,6 +354,7 @@ func (s *search) mayOpen(o Options) bool {
 // manifest and the task.
 func (p *pass) retarget(o Options) {
 	p.options = o
+	p.view = p.view.At(o.moment())
 	p.requests = o.Action.requests()
 	p.trust = attestation(p.manifest, o.Capabilities)
 }
