@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/term"
@@ -14,7 +15,14 @@ import (
 // version is set by the linker.
 var version string
 
+// gcPercent lets a command, which lives for milliseconds, collect less often:
+// a large manifest is read once and kept to the end.
+const gcPercent = 400
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	out := int(os.Stdout.Fd())
 	width, _, _ := term.GetSize(out) // 0 when unknown
 	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Streams{
