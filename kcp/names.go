@@ -4,9 +4,10 @@ import "sync"
 
 // Names finds the units of a manifest by id and alias.
 type Names struct {
-	first   map[string]*Unit
-	times   map[string]int // only ids declared more than once
-	aliases map[string]*Unit
+	first     map[string]*Unit
+	times     map[string]int // only ids declared more than once
+	aliases   map[string]*Unit
+	contested map[string]bool // names that more than one unit bears
 }
 
 // names keeps the Names of a parsed manifest. A manifest made or changed by
@@ -43,7 +44,19 @@ func indexUnits(units []Unit) *Names {
 			n.alias(alias, u)
 		}
 	}
+	for alias, u := range n.aliases {
+		if bearer := n.first[alias]; bearer != nil && bearer != u {
+			n.contest(alias)
+		}
+	}
 	return n
+}
+
+func (n *Names) contest(name string) {
+	if n.contested == nil {
+		n.contested = map[string]bool{}
+	}
+	n.contested[name] = true
 }
 
 func (n *Names) again(id string) {
@@ -51,6 +64,7 @@ func (n *Names) again(id string) {
 		n.times = map[string]int{}
 	}
 	n.times[id] = max(n.times[id], 1) + 1
+	n.contest(id)
 }
 
 // alias keeps the first unit that declares an alias (format section 16).
@@ -58,8 +72,10 @@ func (n *Names) alias(name string, u *Unit) {
 	if n.aliases == nil {
 		n.aliases = map[string]*Unit{}
 	}
-	if _, taken := n.aliases[name]; !taken {
+	if bearer, taken := n.aliases[name]; !taken {
 		n.aliases[name] = u
+	} else if bearer != u {
+		n.contest(name)
 	}
 }
 

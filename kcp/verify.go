@@ -44,6 +44,9 @@ type VerifyOptions struct {
 	// (see [ResolveLocation]) and keeps it inside what the manifest may read.
 	// Nil makes every location unreadable.
 	Load func(location string) ([]byte, error)
+	// JWSKey is where the key of a JWS is when the signing block declares none:
+	// trust.content_integrity.signing.verification_url. Load reads it.
+	JWSKey string
 	// LoadTrusted reads TrustedKey. The caller's own user chose that location, so
 	// it is not relative to the manifest. Nil makes every location unreadable.
 	LoadTrusted func(location string) ([]byte, error)
@@ -83,6 +86,9 @@ func Verify(text []byte, s *Signing, o VerifyOptions) Signature {
 	if err != nil {
 		return Signature{Status: Unverifiable, Detail: "cannot load signature: " + err.Error()}
 	}
+	if isJWS(material) {
+		return verifyJWS(text, string(material), s, o)
+	}
 	envelope := readEnvelope(material)
 	if envelope.keyID.Set {
 		keyID = envelope.keyID.Value
@@ -99,7 +105,7 @@ func Verify(text []byte, s *Signing, o VerifyOptions) Signature {
 		return unverifiable(problem)
 	}
 	switch {
-	case !matches(key.public, text, sig):
+	case !matches(text, func(text []byte) bool { return keys.Verify(key.public, text, sig) }):
 		return Signature{Status: Invalid, Detail: detailMismatch, KeyID: keyID}
 	case key.via == viaEnvelope:
 		return unverifiable(detailSelfAttested)
@@ -113,15 +119,15 @@ func isEd25519(name string) bool {
 }
 
 // matches tries the exact text, then the text with one final line feed.
-func matches(key ed25519.PublicKey, text, sig []byte) bool {
-	if keys.Verify(key, text, sig) {
+func matches(text []byte, verify func(text []byte) bool) bool {
+	if verify(text) {
 		return true
 	}
 	trimmed := bytes.TrimRight(text, "\n")
 	if len(text) == len(trimmed)+1 {
 		return false // it has one already
 	}
-	return keys.Verify(key, append(bytes.Clone(trimmed), '\n'), sig)
+	return verify(append(bytes.Clone(trimmed), '\n'))
 }
 
 // Who vouches for a key.
@@ -158,6 +164,9 @@ func chooseKey(s *Signing, e envelope, o VerifyOptions) (chosenKey, string) {
 		return chosenKey{}, detailNoKey
 	}
 	public, err := keys.ParsePublic(text)
+	if isJWK(text) {
+		public, err = keys.ParseJWK(text, e.keyID.Value)
+	}
 	if err != nil {
 		return chosenKey{}, "cannot import public key: " + err.Error()
 	}
@@ -178,14 +187,14 @@ func inlineOrLoad(value string, load func(string) ([]byte, error)) ([]byte, erro
 	return load(value)
 }
 
-// isInline tells key and signature text from a location: it has a PEM block or
-// decodes to the length of a raw key, of a SubjectPublicKeyInfo or of a
-// signature.
+// isInline tells key and signature text from a location: it has a PEM block, is a
+// detached JWS, or decodes to the length of a raw key, of a SubjectPublicKeyInfo
+// or of a signature.
 func isInline(value string) bool {
 	if isHTTP(value) {
 		return false
 	}
-	if strings.Contains(value, "-----BEGIN") {
+	if strings.Contains(value, "-----BEGIN") || keys.IsDetachedJWS(value) {
 		return true
 	}
 	b, ok := keys.Decode(value)

@@ -57,11 +57,12 @@ type View struct {
 	merged   map[*Unit]*Temporal // of units that have a window, where the root has one too
 	circular map[*Unit]bool      // members of a cycle of superseded_by
 	at       Moment
-	known    time.Time // KnownAt as a point in time; zero when it is none
+	known    time.Time        // KnownAt as a point in time; zero when it is none
+	bearers  map[string]*Unit // the known unit of each name that several bear; nil when all are known
 }
 
 // View gives the manifest as it is seen from a moment. It looks at every unit
-// once; [View.At] moves on without that.
+// once; [View.At] moves on without that, unless several units bear one name.
 func (m *Manifest) View(at Moment) *View {
 	v := &View{manifest: m, names: m.Names()}
 	if m.Temporal != nil {
@@ -80,8 +81,51 @@ func (m *Manifest) View(at Moment) *View {
 func (v *View) At(at Moment) *View {
 	moved := *v
 	moved.at = at
+	if at.KnownAt == v.at.KnownAt {
+		return &moved
+	}
 	moved.known, _ = instant(at.KnownAt)
+	if len(v.names.contested) > 0 {
+		moved.findBearers()
+		moved.circular = nil
+		moved.findCycles()
+	}
 	return &moved
+}
+
+// findBearers settles the names that several units bear among those that are
+// known: an id beats an alias, and the first of several wins.
+func (v *View) findBearers() {
+	v.bearers = nil
+	if v.at.KnownAt == "" {
+		return
+	}
+	v.bearers = make(map[string]*Unit, len(v.names.contested))
+	for i := range v.manifest.Units {
+		u := &v.manifest.Units[i]
+		if v.names.contested[u.ID] && v.Known(u) {
+			if bearer := v.bearers[u.ID]; bearer == nil || bearer.ID != u.ID {
+				v.bearers[u.ID] = u
+			}
+		}
+		for _, alias := range u.Aliases.Items {
+			if v.names.contested[alias] && v.bearers[alias] == nil && v.Known(u) {
+				v.bearers[alias] = u
+			}
+		}
+	}
+}
+
+// Resolve finds the unit that an id or an alias names among those that are
+// known, nil when there is none.
+func (v *View) Resolve(name string) *Unit {
+	if v.bearers != nil && v.names.contested[name] {
+		return v.bearers[name]
+	}
+	if u := v.names.Resolve(name); u != nil && v.Known(u) {
+		return u
+	}
+	return nil
 }
 
 // Moment is where the view stands.
@@ -127,11 +171,11 @@ func (v *View) Active(u *Unit) bool {
 	return v.Known(u) && v.TemporalOf(u).On(v.at.AsOf) == WindowOpen
 }
 
-// Selectable reports whether the unit could stand in for one that it
-// supersedes: it is active, not deprecated, and serves the role. An empty role
-// is served by every unit, and a unit without audience serves every role.
-func (v *View) Selectable(u *Unit, role string) bool {
-	if u.Deprecated.Restricts() || u.Audience.Malformed || !v.Active(u) {
+// StandsIn reports whether the unit could stand in for one that it supersedes, on
+// a day when it is active: it is not deprecated, and serves the role. An empty
+// role stands for anybody, and a unit without audience serves everybody.
+func (u *Unit) StandsIn(role string) bool {
+	if u.Deprecated.Restricts() || u.Audience.Malformed {
 		return false
 	}
 	return role == "" || len(u.Audience.Items) == 0 || slices.Contains(u.Audience.Items, role)
@@ -145,7 +189,7 @@ type Supersession struct {
 }
 
 // Supersession says whether the unit gives way to its successor. It does when
-// the successor could be selected instead, and when both are on a cycle of
+// the successor is active and stands in for it, and when both are on a cycle of
 // supersession, since none of its members is the current one. A successor that
 // is not known yet changes nothing, in a cycle neither.
 func (v *View) Supersession(u *Unit, role string) Supersession {
@@ -154,26 +198,27 @@ func (v *View) Supersession(u *Unit, role string) Supersession {
 		return Supersession{}
 	}
 	s := Supersession{By: t.SupersededBy.Value}
-	target := v.names.Resolve(s.By)
+	target := v.Resolve(s.By)
 	if target == nil {
 		return s
 	}
 	s.Cycle = v.circular[u] && v.cycleKnown(u)
-	s.Acts = s.Cycle || v.Selectable(target, role)
+	s.Acts = s.Cycle || v.Active(target) && target.StandsIn(role)
 	return s
 }
 
-// cycleKnown reports whether every unit of the cycle that u is on is known.
+// cycleKnown reports whether every unit of the cycle that u is on is known. A
+// cycle among all units is one among the known units then, too.
 func (v *View) cycleKnown(u *Unit) bool {
-	if v.at.KnownAt == "" {
-		return true
+	if v.at.KnownAt == "" || v.bearers != nil {
+		return true // cycles were looked for among the units that are known
 	}
-	for member := u; v.Known(member); {
-		if member = v.successor(member); member == u {
-			return true
+	for member := v.successor(u); member != u; member = v.successor(member) {
+		if member == nil {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // Serves reports whether a federated manifest is relevant on the date: its
@@ -225,44 +270,53 @@ func (v *View) mark(cycle []*Unit) {
 	}
 }
 
-// successor gives the unit that a unit names as its successor, nil when there
-// is none.
+// successor gives the known unit that a unit names as its successor, nil when
+// there is none.
 func (v *View) successor(u *Unit) *Unit {
 	if t := v.TemporalOf(u); t != nil {
-		return v.names.Resolve(t.SupersededBy.Value)
+		return v.Resolve(t.SupersededBy.Value)
 	}
 	return nil
 }
 
-// momentLayouts are the forms of a date with a time, with and without an
-// offset. A fraction of a second may follow the seconds.
-var momentLayouts = [...]string{
-	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04",
-}
-
-// ValidMoment reports whether s is a date in the calendar, alone or with a time
-// of day that is in range.
-func ValidMoment(s string) bool {
-	_, ok := instant(s)
-	return ok
-}
-
-// instant gives the point in time that an ISO 8601 date or date with time
-// stands for. A date is the end of its day: what was recorded on it may have
-// been recorded in its last hour. Without an offset it is UTC.
-func instant(s string) (time.Time, bool) {
+// instant gives the point in time that a valid date stands for, alone or with a
+// time. A date is the end of its day: what was recorded on it may have been
+// recorded in its last hour. Without an offset it is UTC.
+func instant(s string) (at time.Time, ok bool) {
 	if !ValidDate(s) {
 		return time.Time{}, false
 	}
-	if day, err := time.Parse(time.DateOnly, s); err == nil {
-		return day.Add(24*time.Hour - time.Nanosecond), true
+	at, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)])
+	if err != nil || len(s) == len(time.DateOnly) {
+		return at.Add(24*time.Hour - time.Nanosecond), err == nil
 	}
-	s = strings.Replace(s, " ", "T", 1)
-	for _, layout := range momentLayouts {
-		if at, err := time.Parse(layout, s); err == nil {
-			return at, true
+	hour, minute, rest, _ := clock(s[len(time.DateOnly)+1:])
+	at = at.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
+	zone := ""
+	if i := strings.IndexAny(rest, " Zz+-"); i >= 0 {
+		rest, zone = rest[:i], strings.TrimSpace(rest[i:])
+	}
+	if rest != "" {
+		seconds, err := time.ParseDuration(rest[1:] + "s")
+		if err != nil {
+			return time.Time{}, false
 		}
+		at = at.Add(seconds)
 	}
-	return time.Time{}, false
+	return at.Add(-offset(zone)), true
+}
+
+// offset reads a valid zone: Z, or hours with or without minutes.
+func offset(zone string) time.Duration {
+	if len(zone) < len("+01") {
+		return 0
+	}
+	sum := time.Duration(twoDigits(zone[1:3])) * time.Hour
+	if minutes := strings.TrimPrefix(zone[3:], ":"); minutes != "" {
+		sum += time.Duration(twoDigits(minutes)) * time.Minute
+	}
+	if zone[0] == '-' {
+		return -sum
+	}
+	return sum
 }

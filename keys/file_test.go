@@ -1,6 +1,8 @@
 package keys
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io/fs"
 	"os"
@@ -36,6 +38,26 @@ func TestKeyFile(t *testing.T) {
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {
 		t.Error("a refused create changed the file")
+	}
+}
+
+// TestKeyFileIsPKCS8 reads what was written with another implementation.
+func TestKeyFileIsPKCS8(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key.pem")
+	if err := WriteFile(path, testKey(7)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		t.Fatal("not PEM")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil || !testKey(7).Equal(parsed) {
+		t.Errorf("got %T, %v", parsed, err)
 	}
 }
 

@@ -1,11 +1,14 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/writ-dev/writ/fetch"
 )
 
 // The names under which a directory holds its manifest.
@@ -21,9 +24,6 @@ type area struct {
 
 // openArea opens the root directory for a location, if there is one.
 func openArea(location, root string) (*area, error) {
-	if isRemote(location) {
-		return nil, refuse(Remote, location, problemRemote)
-	}
 	if location == "" { // not the current directory
 		return nil, refuseFile(location, fs.ErrNotExist)
 	}
@@ -85,7 +85,7 @@ func relative(dir, target string) (string, bool) {
 
 // locate opens the manifest and gives its source.
 func (a *area) locate(location string) (file *os.File, source string, err error) {
-	var p place = anywhere{}
+	var p fetch.Place = anywhere{}
 	if a.root != nil {
 		p = a.root
 	}
@@ -95,7 +95,7 @@ func (a *area) locate(location string) (file *os.File, source string, err error)
 	}
 	if !info.IsDir() {
 		a.dir = filepath.Dir(a.name)
-		file, err = openRegular(p, a.name)
+		file, err = fetch.OpenRegular(p, a.name)
 		if err != nil {
 			err = refuseFile(location, err)
 		}
@@ -104,12 +104,12 @@ func (a *area) locate(location string) (file *os.File, source string, err error)
 	for _, name := range manifestNames {
 		inside := filepath.Join(a.name, name)
 		source = filepath.ToSlash(filepath.Join(location, name))
-		file, err = openRegular(p, inside)
+		file, err = fetch.OpenRegular(p, inside)
 		switch {
 		case err == nil:
 			a.dir = filepath.Dir(inside)
 			return file, source, nil
-		case !isMissing(err):
+		case !fetch.IsMissing(err):
 			return nil, "", refuseFile(source, err)
 		}
 	}
@@ -117,13 +117,13 @@ func (a *area) locate(location string) (file *os.File, source string, err error)
 }
 
 func refuseFile(location string, err error) *Refusal {
-	var special irregular
+	var special fetch.Irregular
 	switch {
-	case isMissing(err):
+	case fetch.IsMissing(err):
 		return refuse(NotFound, location, "no such file or directory; check the spelling and the current directory")
 	case errors.As(err, &special):
 		return refuse(NotRegular, location, special.Error()+"; name a knowledge.yaml or its directory")
-	case problemOf(err) == problemOutside:
+	case fetch.Escapes(err):
 		return refuse(OutsideRoot, location, problemOutside)
 	}
 	return refuse(Unreadable, location, problemOf(err))
@@ -155,9 +155,9 @@ func (a *area) openDefault() error {
 	return err
 }
 
-// readNamed reads a file that the manifest names, relative to it. The error has
-// the location as the manifest writes it.
-func (a *area) readNamed(location string, limit int) ([]byte, error) {
+// readNamed reads a file that the manifest names, relative to it. The error has the
+// location as the manifest writes it.
+func (a *area) readNamed(_ context.Context, location string, limit int) ([]byte, error) {
 	data, err := a.readBelow(location, limit)
 	if err != nil {
 		return nil, errors.New(location + ": " + problemOf(err))
@@ -166,9 +166,6 @@ func (a *area) readNamed(location string, limit int) ([]byte, error) {
 }
 
 func (a *area) readBelow(location string, limit int) ([]byte, error) {
-	if isRemote(location) {
-		return nil, errRemote
-	}
 	if err := a.openDefault(); err != nil {
 		return nil, err
 	}

@@ -2,14 +2,12 @@ package load
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -82,7 +80,7 @@ func (c *Cache) get(digest artifact.Digest, data []byte) (*kcp.Manifest, []kcp.F
 	if err != nil {
 		return nil, nil, false
 	}
-	dir, err := openOwned(c.entries, 0o077)
+	dir, err := fetch.OpenOwned(c.entries, 0o077)
 	if err != nil {
 		return nil, nil, false
 	}
@@ -115,7 +113,7 @@ func (c *Cache) put(digest artifact.Digest, m *kcp.Manifest, findings []kcp.Find
 	if os.MkdirAll(c.entries, 0o700) != nil {
 		return
 	}
-	dir, err := openOwned(c.entries, 0o077)
+	dir, err := fetch.OpenOwned(c.entries, 0o077)
 	if err != nil {
 		return
 	}
@@ -125,54 +123,14 @@ func (c *Cache) put(digest artifact.Digest, m *kcp.Manifest, findings []kcp.Find
 		return
 	}
 	// Not flushed to the disk: what a crash tears fails its authentication.
-	if writeWhole(dir, entryName(digest), entry, (*os.Root).Rename) == nil {
-		evict(dir, maxCacheBytes)
+	if fetch.WriteWhole(dir, entryName(digest), entry, (*os.Root).Rename) == nil {
+		fetch.Evict(dir, maxCacheBytes, entrySuffix)
 	}
 }
 
 const entrySuffix = ".manifest"
 
 func entryName(digest artifact.Digest) string { return digest.Hex() + entrySuffix }
-
-// openOwned opens a directory that belongs to this user, is no symbolic link and
-// gives others none of the permissions in mask.
-func openOwned(dir string, mask os.FileMode) (*os.Root, error) {
-	named, err := os.Lstat(dir)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := root.Stat(".")
-	if err != nil || !os.SameFile(named, opened) || !ownedAlone(opened, mask) {
-		return nil, errors.Join(errNotOwned, err, root.Close())
-	}
-	return root, nil
-}
-
-var errNotOwned = errors.New("not this user's own")
-
-const temporaryPrefix = ".new-"
-
-// writeWhole writes a file under a temporary name and then publishes it, so that
-// no reader sees a part of it.
-func writeWhole(dir *os.Root, name string, data []byte, publish func(dir *os.Root, from, to string) error) error {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	temporary := temporaryPrefix + hex.EncodeToString(random[:])
-	file, err := dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = publish(dir, temporary, name)
-	}
-	_ = dir.Remove(temporary) // gone already when it was renamed
-	return err
-}
 
 // authenticate gives the code over the parts of an entry.
 func authenticate(key []byte, parts ...[]byte) []byte {

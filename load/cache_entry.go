@@ -5,13 +5,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/kcp"
@@ -73,47 +70,3 @@ var buildIdentity = sync.OnceValues(func() (id [sha256.Size]byte, ok bool) {
 	return sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d %d\n%s",
 		kcp.BinarySchema(), path, file.Size(), file.ModTime().UnixNano(), build)), true
 })
-
-// staleAfter is the age at which a temporary file is one that a crash has left.
-const staleAfter = time.Hour
-
-// evict removes the oldest entries until those left have at most limit bytes,
-// and temporary files that are stale beside the newest file. Whatever else is in
-// the directory stays.
-func evict(dir *os.Root, limit int64) {
-	files, total := entryFiles(dir)
-	for i, f := range files {
-		newest := files[len(files)-1].ModTime()
-		stale := strings.HasPrefix(f.Name(), temporaryPrefix) && newest.Sub(f.ModTime()) > staleAfter
-		if !stale && (total <= limit || i == len(files)-1) {
-			continue
-		}
-		if dir.Remove(f.Name()) == nil {
-			total -= f.Size()
-		}
-	}
-}
-
-// entryFiles lists the files that a cache writes, oldest first, and their size.
-func entryFiles(dir *os.Root) (files []fs.FileInfo, total int64) {
-	list, err := fs.ReadDir(dir.FS(), ".")
-	if err != nil {
-		return nil, 0
-	}
-	for _, e := range list {
-		if !strings.HasSuffix(e.Name(), entrySuffix) && !strings.HasPrefix(e.Name(), temporaryPrefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			files = append(files, info)
-			total += info.Size()
-		}
-	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int {
-		if c := a.ModTime().Compare(b.ModTime()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name(), b.Name())
-	})
-	return files, total
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -244,7 +245,7 @@ func TestEvict(t *testing.T) {
 		{80, "[README middle.manifest new.manifest]"},
 		{1, "[README new.manifest]"},
 	} {
-		evict(root, step.limit)
+		fetch.Evict(root, step.limit, entrySuffix)
 		list, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/writ-dev/writ/fetch"
 )
 
 const (
@@ -17,7 +19,7 @@ var errKeyDamaged = errors.New("cache key does not have 32 bytes")
 // readCacheKey reads the key in a directory. Its file must belong to this user,
 // and nobody else may read it.
 func readCacheKey(dir string) ([]byte, error) {
-	root, err := openOwned(dir, 0o022)
+	root, err := fetch.OpenOwned(dir, 0o022)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +32,8 @@ func keyIn(root *os.Root) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || !ownedAlone(info, 0o077) {
-		return nil, errNotOwned
+	if !info.Mode().IsRegular() || !fetch.OwnedAlone(info, 0o077) {
+		return nil, fetch.ErrNotOwned
 	}
 	key, err := readSmall(root, cacheKeyName, cacheKeySize)
 	if err != nil && info.Size() == cacheKeySize {
@@ -50,7 +52,7 @@ func makeCacheKey(dir string) ([]byte, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	root, err := openOwned(dir, 0o022)
+	root, err := fetch.OpenOwned(dir, 0o022)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func makeCacheKey(dir string) ([]byte, error) {
 	}
 	key = make([]byte, cacheKeySize)
 	_, _ = rand.Read(key) // never fails
-	if err := writeWhole(root, cacheKeyName, key, publish); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := fetch.WriteWhole(root, cacheKeyName, key, publish); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return keyIn(root)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/bench/manifests"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -124,7 +125,7 @@ func TestCacheFilesArePrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !ownedAlone(info, 0o077) || info.IsDir() != want.IsDir() {
+		if !fetch.OwnedAlone(info, 0o077) || info.IsDir() != want.IsDir() {
 			t.Errorf("%s has mode %s, want %s", name, info.Mode(), want)
 		}
 	}

@@ -6,9 +6,10 @@
 // replays calls it, so that all of them find, bound and verify a manifest in the
 // same way. [OpenCache] gives a cache of parsed manifests for the large ones.
 //
-// A manifest is somebody else's text. What it names (signature and key files) is
-// read only below a root directory; what the operator names (the manifest
-// itself, a trusted key) may be anywhere.
+// A manifest is somebody else's text. What it names is read only below a root
+// directory, or over the network with the client that the caller gives; what the
+// operator names (the manifest itself, a trusted key) may be anywhere.
+// [Loaded.Unit] reads a unit of a loaded manifest, below its own directory only.
 package load
 
 import (
@@ -16,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -23,8 +25,11 @@ import (
 // manifest, verifies its signature when there is one, and caches nothing.
 type Options struct {
 	// MaxBytes is the largest manifest that is read. Zero stands for
-	// [kcp.DefaultMaxBytes].
+	// [kcp.DefaultMaxBytes], and over the network for the limit of the client.
 	MaxBytes int
+	// MaxUnitBytes is the largest unit that [Loaded.Unit] reads. Zero stands for
+	// [fetch.DefaultMaxBytes].
+	MaxUnitBytes int64
 	// NoVerify leaves the signature alone: neither it nor a key is read, and
 	// Loaded.Signature is nil. It contradicts RequireSignature.
 	NoVerify bool
@@ -34,6 +39,10 @@ type Options struct {
 	// TrustKey is the only key that may vouch: its text, or a file that may be
 	// anywhere. Empty means the key that the manifest declares.
 	TrustKey string
+	// Pins are the publishers whose key the user has pinned. A manifest from a
+	// pinned place must be signed with that key; it is as if TrustKey and
+	// RequireSignature were set. Nil pins nobody.
+	Pins *Pins
 	// Root is the directory that the manifest and all that it names must be below.
 	// Empty lets the manifest be anywhere, and what it names below the current
 	// directory if that contains the manifest, else below the manifest's own.
@@ -41,6 +50,12 @@ type Options struct {
 	// Cache keeps large manifests in parsed form. Nil means no cache. It is not
 	// used with RequireSignature or TrustKey.
 	Cache *Cache
+	// Fetch reads what has an http or https location: manifests, signatures, keys
+	// and units. Nil reads nothing over the network.
+	Fetch *fetch.Client
+	// Trace is the trace context for manifests that require one. The zero value
+	// stands for a new one for each of them.
+	Trace fetch.TraceParent
 }
 
 // Loaded is one manifest as it was read.
@@ -51,22 +66,38 @@ type Loaded struct {
 	Bytes  []byte
 	Digest artifact.Digest // of Bytes
 	// Source is the location of the file: as it was given, or joined with "/" to
-	// the directory that was given.
+	// the directory that was given; of a remote manifest the URL that gave it,
+	// after redirects.
 	Source string
+	// Hops lists the URLs that were asked for a remote manifest, Source the last.
+	Hops []string
+	// Trace is the trace context that the manifest requires, to be sent and kept
+	// with what is read for it; zero when it requires none.
+	Trace fetch.TraceParent
 	// Signature is what verification found; nil with NoVerify.
 	Signature *kcp.Signature
+
+	origin origin
 }
 
-// Manifest reads the manifest at location: a file, or a directory that holds
-// knowledge.yaml or .well-known/knowledge.yaml.
+// Manifest reads the manifest at location: an http(s) URL, a file, or a directory
+// that holds knowledge.yaml or .well-known/knowledge.yaml.
 //
-// The error is a [*Refusal], a [*kcp.SyntaxError] for bytes that are not one
-// YAML mapping, or that of a context that has ended. Its text begins with the
-// location, and with the line and column where there is one.
+// The error is a [*Refusal], a [*fetch.Refusal] for a URL that was not read, a
+// [*kcp.SyntaxError] for bytes that are not one YAML mapping, or that of a
+// context that has ended. Its text begins with the location, and with the line
+// and column where there is one.
 func Manifest(ctx context.Context, location string, o Options) (*Loaded, error) {
 	if o.NoVerify && o.RequireSignature {
 		return nil, refuse(Contradiction, location,
 			"a signature cannot be both required and left unverified; drop one of the two options")
+	}
+	if isRemote(location) {
+		l, err := o.fetchManifest(ctx, location)
+		if err != nil {
+			return nil, err
+		}
+		return l.finish(ctx, location, &l.origin, o)
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = kcp.DefaultMaxBytes
@@ -80,14 +111,26 @@ func Manifest(ctx context.Context, location string, o Options) (*Loaded, error) 
 	if err != nil {
 		return nil, err
 	}
+	l.origin = o.origin(area)
+	return l.finish(ctx, location, area, o)
+}
+
+// finish parses and verifies what was read. What the manifest names is read from
+// where the manifest is.
+func (l *Loaded) finish(ctx context.Context, location string, from named, o Options) (*Loaded, error) {
+	o, err := o.pinned(location, l.Source)
+	if err != nil {
+		return nil, err
+	}
 	l.Digest = artifact.Sum(l.Bytes)
 	if err := l.parse(o); err != nil {
 		return nil, err
 	}
+	l.follow(o)
 	if o.NoVerify {
 		return l, nil
 	}
-	if err := l.verify(area, o); err != nil {
+	if err := l.verify(ctx, from, o); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -100,11 +143,11 @@ func (a *area) read(ctx context.Context, location string, limit int) (*Loaded, e
 		return nil, err
 	}
 	defer file.Close()
-	data, err := readFile(ctx, file, limit)
+	data, err := fetch.ReadAll(ctx, file, int64(limit))
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: %w", source, ctx.Err())
-	case err == errTooLarge:
+	case err == fetch.ErrTooLarge:
 		return nil, refuse(TooLarge, source, fmt.Sprintf(
 			"manifest has more than %d bytes; raise the limit with --max-manifest-bytes, or split the manifest", limit))
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -120,7 +121,7 @@ func TestRefusedLocations(t *testing.T) {
 	tree(t, map[string]string{"dir/knowledge.yaml/x": "", "x.yaml": small})
 	for _, location := range []string{"http://example.test/k.yaml", "https://example.test"} {
 		refusal(t, location, Options{}, Remote, location+
-			": reading over the network is not part of this version; fetch the file first and name the copy")
+			": reading over the network is off; fetch the file first and name the copy")
 	}
 	refusal(t, "dir", Options{}, NotRegular,
 		"dir/knowledge.yaml: a directory, not a regular file; name a knowledge.yaml or its directory")
@@ -173,19 +174,19 @@ func TestSizeLimitWhileReading(t *testing.T) {
 	}
 	defer file.Close()
 	grown := &growing{Context: context.Background(), grow: func() { write(t, name, strings.Repeat("1", 5000)) }}
-	if _, err := readFile(grown, file, 1000); err != errTooLarge {
+	if _, err := fetch.ReadAll(grown, file, 1000); err != fetch.ErrTooLarge {
 		t.Errorf("error %v for a file that grows", err)
 	}
 	// Files of the proc file system say that they are empty.
-	if file, err := openRegular(anywhere{}, "/proc/self/status"); err == nil {
+	if file, err := fetch.OpenRegular(anywhere{}, "/proc/self/status"); err == nil {
 		defer file.Close()
-		if _, err := readFile(context.Background(), file, 10); err != errTooLarge {
+		if _, err := fetch.ReadAll(context.Background(), file, 10); err != fetch.ErrTooLarge {
 			t.Errorf("error %v for a file that says it is empty", err)
 		}
 		if _, err := file.Seek(0, 0); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := readFile(context.Background(), file, 1<<20); err != nil || !bytes.Contains(b, []byte("Name:")) {
+		if b, err := fetch.ReadAll(context.Background(), file, 1<<20); err != nil || !bytes.Contains(b, []byte("Name:")) {
 			t.Errorf("%q, %v from a file that says it is empty", b, err)
 		}
 	}

@@ -1,11 +1,6 @@
 package load
 
-import (
-	"errors"
-	"io/fs"
-	"os"
-	"syscall"
-)
+import "errors"
 
 // Code says why a location was refused. It is stable.
 type Code string
@@ -14,7 +9,7 @@ type Code string
 const (
 	NotFound          Code = "not-found"          // there is no such file or directory
 	NoManifest        Code = "no-manifest"        // a directory without a manifest
-	Remote            Code = "remote"             // an http or https location
+	Remote            Code = "remote"             // an http or https location, and no client to read it
 	NotRegular        Code = "not-regular"        // a device, a pipe, a socket
 	OutsideRoot       Code = "outside-root"       // not below Options.Root
 	TooLarge          Code = "too-large"          // more than Options.MaxBytes
@@ -46,59 +41,8 @@ func refuse(code Code, location, problem string) *Refusal {
 }
 
 const (
-	problemRemote  = "reading over the network is not part of this version; fetch the file first and name the copy"
+	problemRemote  = "reading over the network is off; fetch the file first and name the copy"
 	problemOutside = "outside the root directory; name a file below it, or a higher directory with --root"
 )
 
-var (
-	errTooLarge = errors.New("too large")
-	errOutside  = errors.New(problemOutside)
-	errRemote   = errors.New(problemRemote)
-)
-
-// irregular is what stands where a regular file is expected.
-type irregular struct{ what string }
-
-func (e irregular) Error() string { return e.what + ", not a regular file" }
-
-// checkRegular gives an irregular error for everything but a regular file.
-func checkRegular(mode fs.FileMode) error {
-	switch {
-	case mode.IsRegular():
-		return nil
-	case mode.IsDir():
-		return irregular{"a directory"}
-	case mode&fs.ModeNamedPipe != 0:
-		return irregular{"a named pipe"}
-	case mode&fs.ModeSocket != 0:
-		return irregular{"a socket"}
-	case mode&fs.ModeDevice != 0:
-		return irregular{"a device"}
-	}
-	return irregular{"something special"}
-}
-
-// isMissing reports whether err says that a path leads nowhere.
-func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// escapeText is how os.Root says that a path leads out; it exports no value to
-// compare with.
-const escapeText = "path escapes from parent"
-
-// problemOf gives what is wrong without the path, which depends on where the
-// operator stands and would make two machines differ.
-func problemOf(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	switch {
-	case isMissing(err):
-		return "no such file"
-	case err.Error() == escapeText:
-		return problemOutside
-	}
-	return err.Error()
-}
+var errOutside = errors.New(problemOutside)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/writ-dev/writ/fetch"
 )
 
 // TestSpecialFiles would hang if one of them were read, or opened to wait for
@@ -50,7 +52,7 @@ func TestSwappedForPipe(t *testing.T) {
 			t.Skip(err)
 		}
 	}}
-	if file, err := openRegular(p, "x.yaml"); err == nil || err.Error() != "a named pipe, not a regular file" {
+	if file, err := fetch.OpenRegular(p, "x.yaml"); err == nil || err.Error() != "a named pipe, not a regular file" {
 		t.Errorf("%v, %v", file, err)
 	}
 }

@@ -144,9 +144,9 @@ func windowProblem(t *kcp.Temporal) string {
 func unknownReason(t *kcp.Temporal, knownAt string) string {
 	at := t.RecordedAt.Value
 	switch {
-	case !kcp.ValidMoment(at):
+	case !kcp.ValidDate(at):
 		return closed("recorded_at", "'"+at+"' is not a date")
-	case !kcp.ValidMoment(knownAt):
+	case !kcp.ValidDate(knownAt):
 		return "recorded " + at + ", and '" + knownAt + "' is not a date to compare with"
 	}
 	return "not recorded until " + at + " (plan as known at " + knownAt + ")"

@@ -94,7 +94,7 @@ func (o Options) withDefaults() Options {
 // validUTF8 replaces what is not UTF-8 in the caller's texts, since a plan
 // echoes them as JSON. The caller's own values are left alone.
 func (o Options) validUTF8() Options {
-	o.AsOf = valid(o.AsOf)
+	o.AsOf, o.KnownAt = valid(o.AsOf), valid(o.KnownAt)
 	o.Env.Value, o.GrantCeiling.Value = valid(o.Env.Value), valid(o.GrantCeiling.Value)
 	c := &o.Capabilities
 	c.Role, c.AttestationProvider.Value = valid(c.Role), valid(c.AttestationProvider.Value)

@@ -34,8 +34,8 @@ type pass struct {
 	requests []request
 	units    *kcp.Names
 	view     *kcp.View // the manifest as of the plan's date
-	buf      []byte             // scratch of lower
-	hit      []bool             // scratch of triggerHits, one for each term
+	buf      []byte    // scratch of lower
+	hit      []bool    // scratch of triggerHits, one for each term
 	wording  wording
 	slab     []evaluation // where evaluations get their memory
 

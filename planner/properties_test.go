@@ -61,6 +61,7 @@ func drawUnit(t *rapid.T, i int) kcp.Unit {
 			ValidFrom:    optional(t, "from", days...),
 			ValidUntil:   optional(t, "until", days...),
 			SupersededBy: optional(t, "successor", "u0", "u1", "u2", "u3"),
+			RecordedAt:   optional(t, "recorded", days...),
 		}
 	}
 	if rapid.Bool().Draw(t, "is paid") {
@@ -115,6 +116,7 @@ func drawManifest(t *rapid.T, most int) *kcp.Manifest {
 func drawOptions(t *rapid.T) planner.Options {
 	o := planner.Options{
 		AsOf:     oneOf(t, "as of", days...),
+		KnownAt:  oneOf(t, "known at", append([]string{""}, days...)...),
 		Strict:   rapid.Bool().Draw(t, "strict"),
 		MaxUnits: oneOf(t, "max units", kcp.Number{}, number(1), number(2)),
 		Capabilities: planner.Capabilities{
@@ -208,6 +210,34 @@ func everyUnitOnce(t *rapid.T, m *kcp.Manifest, plan *planner.LoadPlan, trace *p
 			t.Fatalf("unit %s is in %d places", id, where[id])
 		}
 	}
+}
+
+// What was recorded later changes nothing that a plan loads.
+func TestLaterRecordsDoNotLeak(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, o := drawManifest(t, 6), drawOptions(t)
+		if o.KnownAt == "" {
+			o.KnownAt = "2026-07-05"
+		}
+		with, _ := planner.Plan(m, propertyTask, o)
+		view := m.View(kcp.Moment{KnownAt: o.KnownAt})
+		then := *m
+		then.Units = nil
+		for i := range m.Units {
+			if view.Known(&m.Units[i]) {
+				then.Units = append(then.Units, m.Units[i])
+			}
+		}
+		for i := range then.Units {
+			if slices.ContainsFunc(then.Units[i].Steps, func(s kcp.Step) bool { return s.Uses.Set }) {
+				return // a step may name a unit of any age
+			}
+		}
+		without, _ := planner.Plan(&then, propertyTask, o)
+		if d := cmp.Diff(without.Selected, with.Selected); d != "" {
+			t.Fatal(d)
+		}
+	})
 }
 
 // A deny or a lower ceiling never opens anything. Caps are lifted, since one

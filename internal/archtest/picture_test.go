@@ -52,6 +52,8 @@ var picture = []row{
 // its reason.
 var sideways = []struct{ from, to, because string }{
 	{"engine/sim", "engine", "the simulator drives the machine"},
+	{"engine/sim", "store/memory", "a simulated run needs a store that can be thrown away"},
+	{"engine/sim", "store/storetest", "the faults of the simulator are those of the suite"},
 	{"port/*", "engine", "a port answers the machine's effects"},
 }
 

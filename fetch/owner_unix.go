@@ -1,6 +1,6 @@
 //go:build unix
 
-package load
+package fetch
 
 import (
 	"io/fs"
@@ -12,9 +12,9 @@ import (
 // a terminal the controlling one.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// ownedAlone reports whether a file belongs to this user and grants others none
+// OwnedAlone reports whether a file belongs to this user and grants others none
 // of the permissions in mask.
-func ownedAlone(info fs.FileInfo, mask fs.FileMode) bool {
+func OwnedAlone(info fs.FileInfo, mask fs.FileMode) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&mask == 0
 }

@@ -1,0 +1,68 @@
+package search_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/writ-dev/writ/bench/manifests"
+	"github.com/writ-dev/writ/kcp"
+	"github.com/writ-dev/writ/search"
+)
+
+// large parses a generated manifest of many units.
+func large(b *testing.B, units int) *kcp.Manifest {
+	b.Helper()
+	m, _, err := kcp.ParseWith(manifests.YAML(units, 1), "bench.yaml", kcp.Limits{MaxBytes: 1 << 30})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+var benchQueries = []struct {
+	name  string
+	query search.Query
+}{
+	{"words", search.Query{Terms: []string{"deploy", "billing", "service"}}},
+	{"filters", search.Query{Terms: []string{"deploy", "billing"}, Audience: "agent", SensitivityMax: "internal", ExcludeStale: true,
+		HasCapabilities: []string{"kubectl"}, MaxTokenBudget: kcp.Number{Value: 8000, Set: true}}},
+	{"known-at", search.Query{Terms: []string{"deploy", "billing", "service"}, KnownAt: "2025-06-30"}},
+	{"nothing", search.Query{Terms: []string{"zebra"}}},
+	{"everything", search.Query{}},
+}
+
+// BenchmarkFind reports the time of a unit, which must not grow with their
+// number.
+func BenchmarkFind(b *testing.B) {
+	sizes := []int{1000, 10_000, 100_000}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
+		ix := search.NewIndex(large(b, n))
+		for _, c := range benchQueries {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				q := c.query
+				q.Today = "2026-07-06"
+				b.ReportAllocs()
+				before := processCPU()
+				for b.Loop() {
+					if _, err := ix.Find(q); err != nil {
+						b.Fatal(err)
+					}
+				}
+				used := float64((processCPU() - before).Nanoseconds()) / float64(b.N)
+				b.ReportMetric(used/1e6, "cpu-ms/op")
+				b.ReportMetric(used/float64(n), "cpu-ns/unit")
+			})
+		}
+	}
+}
+
+func BenchmarkNewIndex(b *testing.B) {
+	m := large(b, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		search.NewIndex(m)
+	}
+}

@@ -1,0 +1,123 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/writ-dev/writ/store"
+)
+
+// applicationID marks the file as one of ours (PRAGMA application_id).
+const applicationID = 0x77726974 // "writ"
+
+// migrations bring a file from one version to the next; the file's version
+// (PRAGMA user_version) is the number of those that were applied. What stands
+// here was published and is never changed: a change is one more step.
+//
+// An event and a checkpoint have run<<32|sequence as their key, so that a log is
+// one stretch of a table and needs no index.
+var migrations = []string{`
+CREATE TABLE run (
+	id        INTEGER PRIMARY KEY,
+	exec      TEXT NOT NULL UNIQUE,
+	seq       INTEGER NOT NULL DEFAULT 0,  -- 0: no event yet, only a lease
+	digest    BLOB,
+	status    TEXT NOT NULL DEFAULT '',
+	reason    TEXT NOT NULL DEFAULT '',
+	signed    BLOB,
+	point     INTEGER NOT NULL DEFAULT 0,  -- sequence of the newest checkpoint
+	pointsum  BLOB,
+	lessee    TEXT NOT NULL DEFAULT '',
+	lease_ms  INTEGER NOT NULL DEFAULT 0,  -- when the lease ends
+	fence     INTEGER NOT NULL DEFAULT 0,
+	graph     BLOB,
+	owner     TEXT NOT NULL DEFAULT '',
+	parent    TEXT NOT NULL DEFAULT '',
+	start_ms  INTEGER NOT NULL DEFAULT 0,
+	update_ms INTEGER NOT NULL DEFAULT 0,
+	delete_ms INTEGER NOT NULL DEFAULT 0   -- 0: not deleted
+) STRICT;
+CREATE TABLE event (
+	id    INTEGER PRIMARY KEY,
+	bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE point (
+	id     INTEGER PRIMARY KEY,
+	hash   INTEGER NOT NULL,  -- first 8 bytes of digest: a smaller index
+	digest BLOB NOT NULL,
+	rank   INTEGER NOT NULL,  -- number of differences since a whole one
+	base   INTEGER NOT NULL,  -- sequence of the checkpoint that data differs from; 0: none
+	first  INTEGER NOT NULL,  -- data may also quote the events from first to last
+	last   INTEGER NOT NULL,
+	form   INTEGER NOT NULL,
+	size   INTEGER NOT NULL,  -- of the checkpoint
+	data   BLOB NOT NULL
+) STRICT;
+CREATE INDEX point_hash ON point (hash);
+CREATE TABLE intent (
+	run  INTEGER NOT NULL,
+	key  TEXT NOT NULL,
+	seq  INTEGER NOT NULL,
+	done INTEGER NOT NULL,
+	PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE timer (
+	run    INTEGER NOT NULL,
+	id     TEXT NOT NULL,
+	due_ms INTEGER NOT NULL,
+	PRIMARY KEY (run, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timer_due ON timer (due_ms);
+CREATE TABLE blob (
+	id     INTEGER PRIMARY KEY,
+	digest BLOB NOT NULL UNIQUE,
+	bytes  BLOB               -- NULL: erased
+) STRICT;
+CREATE TABLE held (            -- which run refers to which blob
+	run  INTEGER NOT NULL,
+	blob INTEGER NOT NULL,
+	PRIMARY KEY (run, blob)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX held_blob ON held (blob);
+`}
+
+// migrate checks whose file it is and of which version, and applies the steps
+// that it lacks. It holds the write lock from the check on, so that of several
+// processes one migrates.
+func migrate(ctx context.Context, conn *sql.Conn, steps []string) (err error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
+	var id, version, tables int
+	row := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`)
+	if err := row.Scan(&id, &version, &tables); err != nil {
+		return err
+	}
+	switch {
+	case id == 0 && version == 0 && tables == 0: // a new file
+	case id != applicationID || version < 1:
+		return store.ErrForeign
+	case version > len(steps):
+		return fmt.Errorf("%w: it has version %d, this one knows %d", store.ErrTooNew, version, len(steps))
+	}
+	if version < len(steps) {
+		for _, step := range steps[version:] {
+			if _, err := conn.ExecContext(ctx, step); err != nil {
+				return err
+			}
+		}
+		mark := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps))
+		if _, err := conn.ExecContext(ctx, mark); err != nil {
+			return err
+		}
+	}
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	return err
+}
