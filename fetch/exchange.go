@@ -119,7 +119,7 @@ func (x *exchange) send(ctx context.Context, t target, sameOrigin bool, kept *ke
 func (c *Client) refuseAddress(err error) *Refusal {
 	refused := err.(*guard.Error)
 	switch {
-	case refused.Port != 0:
+	case refused.OfPort():
 		return refuse(BadPort, refused.Error(), "serve the file on another port")
 	case refused.Row.Name == "":
 		return refuseCleartext(refused.Host)

@@ -79,7 +79,7 @@ type hostile struct {
 func hostileTable() (table []hostile) {
 	for code, hosts := range hostileHosts {
 		for host := range strings.FieldsSeq(hosts) {
-			table = append(table, hostile{"https://" + host + "/knowledge.yaml", code}, hostile{"https://" + host + ":8443", code})
+			table = append(table, hostile{"https://" + host + "/knowledge.yaml", code}, hostile{"https://" + host + ":8443", code}, hostile{"https://" + host + ":25/", code})
 			if code == Private {
 				table = append(table, hostile{"http://" + host + "/", code}, hostile{"HTTPS://" + host + "?q#f", code})
 			}

@@ -18,6 +18,7 @@ const (
 type target struct {
 	url  *url.URL
 	host guard.Host
+	port uint16 // 443 when none is written
 }
 
 // parseTarget reads a URL and judges all that can be judged without asking
@@ -31,7 +32,11 @@ func (c *Client) parseTarget(raw string) (target, *Refusal) {
 	if refusal != nil {
 		return target{}, refusal
 	}
-	t := target{url: u, host: host}
+	port, refusal := parsePort(u)
+	if refusal != nil {
+		return target{}, refusal
+	}
+	t := target{url: u, host: host, port: port}
 	if refusal := c.judge(t); refusal != nil {
 		return target{}, refusal
 	}
@@ -81,16 +86,19 @@ func parseHost(u *url.URL) (guard.Host, *Refusal) {
 	case err != nil || bracketed != strings.Contains(text, ":"):
 		return host, refuse(BadHost, "'"+text+"' is not a host name or an IP address", "check the spelling of the host")
 	}
-	if text := u.Port(); text != "" {
-		port, err := strconv.ParseUint(text, 10, 16)
-		if err != nil {
-			return host, refuse(BadURL, "not a valid URL: "+u.String(), "the port is a number up to 65535")
-		}
-		if err := guard.CheckPort(host.Name, uint16(port)); err != nil {
-			return host, refuse(BadPort, err.Error(), "serve the file on another port")
-		}
-	}
 	return host, nil
+}
+
+func parsePort(u *url.URL) (uint16, *Refusal) {
+	text := u.Port()
+	if text == "" {
+		return 443, nil
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, refuse(BadURL, "not a valid URL: "+u.String(), "the port is a number up to 65535")
+	}
+	return uint16(port), nil
 }
 
 // judge looks at an address that stands in the URL itself, and at the scheme.
@@ -114,6 +122,9 @@ func (c *Client) judge(t target) *Refusal {
 		return refuseCleartext(t.host.Name)
 	case t.host.Respelt:
 		return refuse(BadHost, "host '"+t.url.Hostname()+"' is an odd spelling of "+t.host.Name, "write "+t.host.Name)
+	}
+	if err := guard.CheckPort(t.host.Name, t.port); err != nil {
+		return c.refuseAddress(err)
 	}
 	return nil
 }

@@ -81,9 +81,6 @@ func (d *Dialer) resolve(ctx context.Context, host Host) ([]netip.Addr, error) {
 
 // judge checks all addresses before the first one is dialled.
 func (d *Dialer) judge(host string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
-	if err := CheckPort(host, port); err != nil {
-		return nil, err
-	}
 	targets := make([]netip.AddrPort, len(addrs))
 	for i, addr := range addrs {
 		addr = addr.Unmap()
@@ -92,7 +89,7 @@ func (d *Dialer) judge(host string, addrs []netip.Addr, port uint16) ([]netip.Ad
 		}
 		targets[i] = netip.AddrPortFrom(addr, port)
 	}
-	return targets[:min(len(targets), maxAttempts)], nil
+	return targets[:min(len(targets), maxAttempts)], CheckPort(host, port)
 }
 
 // race tries the addresses in order, the next one when the last has failed or

@@ -245,6 +245,7 @@ func TestErrorText(t *testing.T) {
 	for address, want := range map[string]string{
 		"10.0.0.1:443":          "refused private address 10.0.0.1 for '10.0.0.1'",
 		"[64:ff9b::a9fe:1]:443": "refused NAT64 address 64:ff9b::a9fe:1 for '64:ff9b::a9fe:1'",
+		"8.8.8.8:0":             "refused port 0 of '8.8.8.8': it belongs to another protocol",
 		"8.8.8.8:25":            "refused port 25 of '8.8.8.8': it belongs to another protocol",
 		"example.com.:443":      "refused host 'example.com.': the host name ends in a dot",
 		"h.test:1e9":            "refused port '1e9' of 'h.test': not a number from 1 to 65535",

@@ -30,17 +30,20 @@ const (
 	PrivateOnly                   // loopback and private networks
 )
 
-// Error is an address that may not be dialled.
+// Error is an address or a port that may not be dialled.
 type Error struct {
 	Host string     // as it was asked for: a name or the address itself
 	Addr netip.Addr // what it leads to; zero when the port is refused
-	Port uint16     // set when the port is refused
 	Row  Row        // of the table; zero for a public address in PrivateOnly
+	Port uint16     // when the port is refused, see OfPort
 }
+
+// OfPort reports whether the port is refused, not the address.
+func (e *Error) OfPort() bool { return !e.Addr.IsValid() && e.Row.Name == "" }
 
 func (e *Error) Error() string {
 	switch {
-	case e.Port != 0:
+	case e.OfPort():
 		return fmt.Sprintf("refused port %d of '%s': it belongs to another protocol", e.Port, e.Host)
 	case e.Row.Name == "":
 		return fmt.Sprintf("refused public address %s for '%s'", e.Addr, e.Host)
@@ -107,8 +110,9 @@ func (s Scope) Control(network, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return fmt.Errorf("refused address '%s': %w", address, err)
 	}
-	if err := CheckPort(dialled.Addr().String(), dialled.Port()); err != nil {
+	host := dialled.Addr().String()
+	if err := s.Check(host, dialled.Addr()); err != nil {
 		return err
 	}
-	return s.Check(dialled.Addr().String(), dialled.Addr())
+	return CheckPort(host, dialled.Port())
 }

@@ -145,16 +145,17 @@ func (v *View) TemporalOf(u *Unit) *Temporal {
 	return v.merged[u]
 }
 
-// Known reports whether the unit had been recorded by KnownAt. A unit that says
-// nothing of its recording counts as recorded since ever, as one without
-// valid_from is valid since ever. A recording time that cannot be read is not
-// known.
+// Known reports whether the unit had been recorded by KnownAt.
 func (v *View) Known(u *Unit) bool {
-	return v.at.KnownAt == "" || v.recorded(v.TemporalOf(u))
+	return v.at.KnownAt == "" || v.Recorded(v.TemporalOf(u))
 }
 
-func (v *View) recorded(t *Temporal) bool {
-	if t == nil || t.RecordedAt.Value == "" && !t.Malformed {
+// Recorded reports whether a unit with this window had been recorded by KnownAt.
+// One that says nothing of its recording counts as recorded since ever, as one
+// without valid_from is valid since ever. A recording time that cannot be read
+// is not known.
+func (v *View) Recorded(t *Temporal) bool {
+	if v.at.KnownAt == "" || t == nil || t.RecordedAt.Value == "" && !t.Malformed {
 		return true
 	}
 	const day = len("2026-01-31")

@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/writ-dev/writ/bench/manifests"
@@ -17,6 +18,24 @@ func large(b *testing.B, units int) *kcp.Manifest {
 		b.Fatal(err)
 	}
 	return m
+}
+
+// recorded gives every unit a recording time, half of them by the root.
+func recorded(m *kcp.Manifest) *kcp.Manifest {
+	stamped := *m
+	stamped.Temporal = &kcp.Temporal{RecordedAt: kcp.String{Value: "2025-01-01", Set: true}}
+	stamped.Units = slices.Clone(m.Units)
+	for i := range stamped.Units {
+		if u := &stamped.Units[i]; i%2 == 0 {
+			own := kcp.Temporal{}
+			if u.Temporal != nil {
+				own = *u.Temporal
+			}
+			own.RecordedAt = kcp.String{Value: fmt.Sprintf("2025-%02d-15", 1+i%12), Set: true}
+			u.Temporal = &own
+		}
+	}
+	return &stamped
 }
 
 var benchQueries = []struct {
@@ -39,8 +58,13 @@ func BenchmarkFind(b *testing.B) {
 		sizes = sizes[:1]
 	}
 	for _, n := range sizes {
-		ix := search.NewIndex(large(b, n))
+		m := large(b, n)
+		plain, stamped := search.NewIndex(m), search.NewIndex(recorded(m))
 		for _, c := range benchQueries {
+			ix := plain
+			if c.query.KnownAt != "" {
+				ix = stamped
+			}
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				q := c.query
 				q.Today = "2026-07-06"

@@ -69,6 +69,7 @@ type scan struct {
 func (ix *Index) scan(p *prepared, source string, r *ranking, left *Omitted) {
 	s := &scan{prepared: p, index: ix, view: ix.view.At(p.moment), source: source, shared: ix.inShared(p)}
 	r.scans = append(r.scans, s)
+	asksMore := p.asksMore()
 	for i := range ix.prints {
 		print := &ix.prints[i]
 		if p.noDeprecated && print.deprecated || print.sensitivity > p.sensitivity {
@@ -81,7 +82,8 @@ func (ix *Index) scan(p *prepared, source string, r *ranking, left *Omitted) {
 			}
 		}
 		u := &ix.manifest.Units[i]
-		if print.timed && !s.view.Known(u) || p.asksMore() && !s.qualifies(u) {
+		window := ix.windows[i]
+		if !s.view.Recorded(window) || asksMore && !s.qualifies(u) {
 			continue
 		}
 		score, phrase := s.demote(i, score)
@@ -89,11 +91,9 @@ func (ix *Index) scan(p *prepared, source string, r *ranking, left *Omitted) {
 			left.NotFor++
 			continue
 		}
-		if print.timed {
-			if status := s.status(u); status != Current {
-				left.count(status)
-				continue
-			}
+		if status := s.status(u, window); status != Current {
+			left.count(status)
+			continue
 		}
 		r.add(score, i)
 	}
@@ -180,19 +180,19 @@ func (s *scan) demote(i, score int) (lowered, phrase int) {
 	return score, -1
 }
 
-// status is the filter of time. include_all_temporal lifts it.
-func (s *scan) status(u *kcp.Unit) Status {
-	if s.IncludeAllTemporal {
+// status is the filter of time for a unit that is known. include_all_temporal lifts it.
+func (s *scan) status(u *kcp.Unit, window *kcp.Temporal) Status {
+	if s.IncludeAllTemporal || window == nil {
 		return Current
 	}
-	return StatusOf(s.view, u, s.Audience)
+	return statusIn(s.view, u, window, s.Audience)
 }
 
 // serving reports whether a known unit could be a result, whatever its score: a
 // summary must not show what its unit may not.
 func (s *scan) serving(u *kcp.Unit) bool {
 	return !(s.noDeprecated && u.Deprecated.Restricts()) && sensitivityOf(u) <= s.sensitivity &&
-		s.qualifies(u) && !u.NotFor.Malformed && s.status(u) == Current
+		s.qualifies(u) && !u.NotFor.Malformed && s.status(u, s.view.TemporalOf(u)) == Current
 }
 
 // tokens gives the estimate that a unit declares; one that is no size is none.

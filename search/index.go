@@ -14,10 +14,11 @@ import (
 type Index struct {
 	manifest *kcp.Manifest
 	view     *kcp.View
-	prints   []fingerprint // one for each unit
-	entries  []entry       // one for each unit
-	shared   []haystack    // distinct triggers, aliases and phrases of not_for
-	lists    []int32       // places in shared, unit by unit
+	prints   []fingerprint   // one for each unit
+	entries  []entry         // one for each unit
+	windows  []*kcp.Temporal // one for each unit, with the root's defaults
+	shared   []haystack      // distinct triggers, aliases and phrases of not_for
+	lists    []int32         // places in shared, unit by unit
 }
 
 // fingerprint holds what rules a unit out, or lets it pass, without a look at
@@ -26,7 +27,6 @@ type fingerprint struct {
 	intent, place uint64 // the pairs of bytes in the texts that it has alone
 	sensitivity   int8   // see sensitivityOf
 	deprecated    bool
-	timed         bool // it has a window, or the root has one
 	closed        bool // not_for cannot be read
 }
 
@@ -51,15 +51,17 @@ func NewIndex(m *kcp.Manifest) *Index {
 		view:     m.View(kcp.Moment{}),
 		prints:   make([]fingerprint, len(m.Units)),
 		entries:  make([]entry, len(m.Units)),
+		windows:  make([]*kcp.Temporal, len(m.Units)),
 	}
 	places := make(map[string]int32, len(m.Units))
 	for i := range m.Units {
 		u, e := &m.Units[i], &ix.entries[i]
 		e.intent, e.id, e.path = match.Lower(u.Intent), match.Lower(u.ID), match.Lower(u.Path)
+		ix.windows[i] = ix.view.TemporalOf(u)
 		ix.prints[i] = fingerprint{
 			intent: pairsOf(e.intent), place: pairsOf(e.id) | pairsOf(e.path),
 			sensitivity: sensitivityOf(u), deprecated: u.Deprecated.Restricts(),
-			timed: ix.view.TemporalOf(u) != nil, closed: u.NotFor.Malformed,
+			closed: u.NotFor.Malformed,
 		}
 		e.triggers = int32(len(ix.lists))
 		ix.add(places, u.Triggers.Items)

@@ -19,10 +19,16 @@ const (
 // StatusOf says how a unit stands in a view, for an audience role; an empty role
 // stands for anybody.
 func StatusOf(v *kcp.View, u *kcp.Unit, role string) Status {
-	if !v.Known(u) {
+	t := v.TemporalOf(u)
+	if !v.Recorded(t) {
 		return Unrecorded
 	}
-	switch v.TemporalOf(u).On(v.Moment().AsOf) {
+	return statusIn(v, u, t, role)
+}
+
+// statusIn is StatusOf for a unit that is known, with its window.
+func statusIn(v *kcp.View, u *kcp.Unit, t *kcp.Temporal, role string) Status {
+	switch t.On(v.Moment().AsOf) {
 	case kcp.WindowUnreadable:
 		return Unreadable
 	case kcp.WindowFuture:
@@ -30,7 +36,7 @@ func StatusOf(v *kcp.View, u *kcp.Unit, role string) Status {
 	case kcp.WindowPast:
 		return Expired
 	}
-	if v.Supersession(u, role).Acts {
+	if t != nil && t.SupersededBy.Value != "" && v.Supersession(u, role).Acts {
 		return Superseded
 	}
 	return Current

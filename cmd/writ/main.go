@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"runtime/debug"
 	"time"
@@ -23,11 +25,13 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	out := int(os.Stdout.Fd())
+	log.SetOutput(io.Discard) // net/http reports a server's misbehaviour there
+	out, errs := int(os.Stdout.Fd()), int(os.Stderr.Fd())
 	width, _, _ := term.GetSize(out) // 0 when unknown
 	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		OutTerminal: term.IsTerminal(out) && obeysEscapes(out), Width: width,
+		ErrTerminal: term.IsTerminal(errs) && obeysEscapes(errs),
 		Env: os.Getenv, Now: time.Now, Build: version,
 	}))
 }
