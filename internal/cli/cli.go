@@ -19,6 +19,8 @@ import (
 	"io"
 	"syscall"
 	"time"
+
+	"github.com/writ-dev/writ/artifact"
 )
 
 // Exit codes. They are part of the interface: docs/cli.md lists them by command.
@@ -35,6 +37,7 @@ type Streams struct {
 	Out, Err io.Writer
 
 	OutTerminal bool                    // whether Out is a terminal
+	ErrTerminal bool                    // whether Err is one that obeys escape sequences
 	Width       int                     // of the terminal in columns, 0 when unknown
 	Env         func(key string) string // like os.Getenv
 	Now         func() time.Time
@@ -116,8 +119,20 @@ func (r *runner) report(err error) int {
 		}
 		return exitUsage
 	}
-	r.say(err.Error())
+	r.sayAll(err)
 	return exitNegative
+}
+
+// sayAll writes each problem of a document on a line of its own.
+func (r *runner) sayAll(err error) {
+	var document *artifact.DocumentError
+	if !errors.As(err, &document) {
+		r.say(err.Error())
+		return
+	}
+	for _, p := range document.Problems {
+		r.say((&artifact.DocumentError{Source: document.Source, Problems: []artifact.Problem{p}}).Error())
+	}
 }
 
 // say writes one line about a problem.

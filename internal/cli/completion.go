@@ -12,7 +12,7 @@ func newCompletion(r *runner) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
 		Short: "print a completion script for a shell",
-		Long: "completion prints a script that completes commands, flags, fixed values and the unit ids of `writ why`. " +
+		Long: "completion prints a script that completes commands, flags, fixed values and the unit ids of `writ why` and `writ unit`. " +
 			"Load it in the shell's start-up file.",
 		Example: `source <(writ completion bash)
 writ completion zsh > "${fpath[1]}/_writ"

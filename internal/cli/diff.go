@@ -13,23 +13,32 @@ import (
 
 type diffOptions struct {
 	*runner
-	json bool
+	dates dateFlags
+	json  bool
 }
 
 func newDiff(r *runner) *cobra.Command {
 	o := &diffOptions{runner: r}
 	cmd := &cobra.Command{
-		Use:   "diff A B",
-		Short: "say what differs between two saved plans",
+		Use:   "diff A B | --as-of DATE --as-of DATE [TASK...]",
+		Short: "say what differs between two saved plans, or two dates",
 		Long: "diff compares two files that `writ plan --json` wrote: which units moved, came and went, which scores, " +
-			"reasons, budgets and warnings changed. One of the files may be -, for standard input. Nothing that the files name is read.",
+			"reasons, budgets and warnings changed. One of the files may be -, for standard input. Nothing that the files name is read. " +
+			"With --as-of or --known-at given twice it compares two dates of one manifest instead: which units become " +
+			"current, expire or are superseded, and why; with a task also how its plan changes.",
 		Example: `writ diff before.json after.json
-writ plan "rotate a key" --json | writ diff before.json -`,
-		Annotations: exits("the plans are identical", "they differ, or a file cannot be read", wrongUsage),
-		RunE: func(_ *cobra.Command, words []string) error {
+writ plan "rotate a key" --json | writ diff before.json -
+writ diff --manifest regulation --as-of 2026-06-30 --as-of 2026-07-01 "storage temperature"
+writ diff --manifest regulation --as-of 2026-07-01 --known-at 2025-06-30 --known-at 2026-06-30`,
+		Annotations: exits("nothing differs", "something differs, or a file cannot be read or verified", wrongUsage),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if o.dates.asked(cmd) {
+				return o.runDates(cmd, words)
+			}
 			return o.run(words)
 		},
 	}
+	o.dates.declare(cmd)
 	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the difference as JSON")
 	return cmd
 }
@@ -108,18 +117,23 @@ func (v diffView) write() {
 		t.add(cell(bold, side.title), spans(name(plain, side.head.Project), text(" "+side.head.Version), in(dim, " · as of "+side.head.AsOf+" · "+side.head.Task)))
 	}
 	v.table(t)
-	v.writeMoves()
-	v.writePresence()
-	v.writeScores()
-	v.writeShifts()
-	v.writeReasons()
-	v.writeWarnings()
+	v.writeChanges()
 	v.blank()
 	if v.diff.Identical {
 		v.line(0, markGood, space, in(bold, "identical"))
 		return
 	}
 	v.line(0, markBad, space, in(bold, "different"))
+}
+
+// writeChanges writes what is different.
+func (v diffView) writeChanges() {
+	v.writeMoves()
+	v.writePresence()
+	v.writeScores()
+	v.writeShifts()
+	v.writeReasons()
+	v.writeWarnings()
 }
 
 func (v diffView) section(title string, n int, t *table) {

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"encoding/xml"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +18,9 @@ var views = []struct {
 	{"plan-budgets", []string{"plan", "move the crane at the berth", "--manifest", "harbour", "--methods", "free,x402", "--budget", "0.22", "--currency", "EUR", "--context-budget", "3500", "--max-units", "10", "--env", "prod"}},
 	{"plan-nothing", []string{"plan", "zebra", "--manifest", "harbour"}},
 	{"trace", []string{"plan", "move the crane at the berth", "--manifest", "harbour", "--methods", "free,x402", "--budget", "0.22", "--currency", "EUR", "--grant-ceiling", "suggest", "--max-units", "10", "--trace"}},
+	{"tree", []string{"plan", "does the ferry sail in bad weather", "--manifest", "fleet", "--methods", "free,x402", "--budget", "0.50", "--currency", "EUR", "--env", "prod", "--max-depth", "2"}},
+	{"tree-shallow", []string{"plan", "does the ferry sail in bad weather", "--manifest", "fleet", "--follow"}},
+	{"why-tree", []string{"why", "warnings", "bad weather", "--manifest", "fleet", "--follow"}},
 	{"why-stopped", []string{"why", "crew-news", "news", "--manifest", "harbour"}},
 	{"why-ineligible", []string{"why", "pilot-roster", "pilot", "--manifest", "harbour"}},
 	{"why-selected", []string{"why", "berth-plan", "ship at berth", "--manifest", "harbour"}},
@@ -25,10 +30,22 @@ var views = []struct {
 	{"diff", []string{"diff", "before.json", "after.json"}},
 	{"replay", []string{"replay", "before.json"}},
 	{"replay-drifted", []string{"replay", "after.json"}},
+	{"diff-dates", []string{"diff", "--manifest", regulation, "--as-of", "2026-06-30", "--as-of", "2030-01-01", "--known-at", "2026-06-30", "storage temperature"}},
+	{"search", []string{"search", "--terms", "storage temperature,records", "--manifest", regulation, "--known-at", "2022-12-31", "--as-of", "2023-07-01"}},
+	{"search-budget", []string{"search", "--manifest", "spans.yaml", "--terms", "lunch,menu", "--max-token-budget", "120", "--limit", "9"}},
+	{"unit", []string{"unit", "edition-2023", "--manifest", regulation}},
+	{"unit-procedure", []string{"unit", "storm-response", "--manifest", "harbour"}},
+	{"unit-inherits", []string{"unit", "old", "--manifest", "spans.yaml"}},
+	{"timeline", []string{"timeline", "--manifest", regulation}},
+	{"timeline-known-at", []string{"timeline", "--manifest", regulation, "--as-of", "2024-01-01", "--known-at", "2023-01-01"}},
+	{"timeline-odd", []string{"timeline", "--manifest", "spans.yaml"}},
 	{"usage", nil},
 	{"help", []string{"help"}},
 	{"help-plan", []string{"plan", "--help"}},
 }
+
+// regulation is an example with several editions of one text.
+const regulation = "../../../examples/regulation"
 
 // TestViews compares what a person sees, at the usual widths and in colour,
 // with the files in testdata/golden. Escape sequences stand there as "␛".
@@ -129,5 +146,27 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 	must(t, err)
 	if len(entries) != 3*len(views) {
 		t.Errorf("%d files in testdata/golden, and %d are used", len(entries), 3*len(views))
+	}
+}
+
+// TestTimelineDrawing keeps the SVG drawing, which must be well-formed XML.
+func TestTimelineDrawing(t *testing.T) {
+	for name, args := range map[string][]string{
+		"timeline.svg":      {"timeline", "--manifest", filepath.Join("testdata", regulation), "--svg", "-"},
+		"timeline-odd.svg":  {"timeline", "--manifest", filepath.Join("testdata", "spans.yaml"), "--svg", "-", "--as-of", "2025-06-06"},
+		"timeline-then.svg": {"timeline", "--manifest", filepath.Join("testdata", regulation), "--svg", "-", "--as-of", "2024-01-01", "--known-at", "2023-01-01"},
+	} {
+		got := writ(args...)
+		if got.exit != 0 || got.stderr != "" {
+			t.Fatalf("%s: exit %d, %s", name, got.exit, got.stderr)
+		}
+		for decoder := xml.NewDecoder(strings.NewReader(got.stdout)); ; {
+			if _, err := decoder.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		golden(t, filepath.Join("testdata", "drawings", name), got.stdout)
 	}
 }

@@ -44,7 +44,7 @@ func newHelp(r *runner, root *cobra.Command) *cobra.Command {
 			if err := unknownCommand(root, words[0]); err != nil {
 				return err
 			}
-			cmd, _, err := root.Find(words[:1])
+			cmd, _, err := root.Find(words)
 			if err == nil {
 				r.help(cmd)
 			}

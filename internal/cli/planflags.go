@@ -14,7 +14,7 @@ import (
 type planFlags struct {
 	source sourceFlags
 
-	task, asOf, env, maxUnits           given
+	task, asOf, knownAt, env, maxUnits  given
 	role, methods, credentials, attest  given
 	budget, currency, contextBudget     given
 	grantCeiling                        given
@@ -25,10 +25,20 @@ type planFlags struct {
 
 func (f *planFlags) declare(cmd *cobra.Command) {
 	f.task.any = true
+	flagGroup{cmd.Flags(), whatToPlan}.value(&f.task, "task", "TEXT", `"deploy a release"`, "the task; otherwise the words of the command line")
+	f.declarePlanning(cmd)
+}
 
-	what := flagGroup{cmd.Flags(), "What to plan"}
-	what.value(&f.task, "task", "TEXT", `"deploy a release"`, "the task; otherwise the words of the command line")
-	what.value(&f.asOf, "as-of", "DATE", "2026-07-06", "plan as of this date, YYYY-MM-DD (default today, in UTC)")
+const whatToPlan = "What to plan"
+
+// declarePlanning declares the flags of a command that has its tasks from
+// elsewhere.
+func (f *planFlags) declarePlanning(cmd *cobra.Command) {
+	what := flagGroup{cmd.Flags(), whatToPlan}
+	if cmd.Flags().Lookup("as-of") == nil { // a command may have two of them
+		what.value(&f.asOf, "as-of", "DATE", "2026-07-06", "plan as of this date, YYYY-MM-DD (default today, in UTC)")
+		what.value(&f.knownAt, "known-at", "DATE", "2025-06-30", "plan with what had been recorded by this date")
+	}
 	what.value(&f.env, "env", "NAME", "prod", "environment that decides which federated manifests apply")
 	what.value(&f.maxUnits, "max-units", "N", "5", "select at most N units (default 5)")
 	what.boolean(&f.strict, "strict", "drop units that may not be loaded, instead of listing them")
@@ -70,6 +80,11 @@ func (f *planFlags) options(r *runner) (planner.Options, error) {
 	var err error
 	if f.asOf.set {
 		if o.AsOf, err = f.asOf.date("as-of"); err != nil {
+			return o, err
+		}
+	}
+	if f.knownAt.set {
+		if o.KnownAt, err = f.knownAt.date("known-at"); err != nil {
 			return o, err
 		}
 	}

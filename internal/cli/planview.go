@@ -57,6 +57,9 @@ func (v planView) writeHead() {
 	label("manifest", manifest...)
 	label("source", name(plain, plan.Manifest.Source), in(dim, " · sha256 "+abbreviated(plan.Manifest.SHA256)))
 	when := "as of " + plan.AsOf
+	if known := plan.Options.KnownAt; known != "" {
+		when += " · as known at " + known
+	}
 	if plan.Environment.Set {
 		when += " · env " + plan.Environment.Value
 	}

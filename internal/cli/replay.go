@@ -100,9 +100,8 @@ func (o *replayOptions) run(cmd *cobra.Command, words []string) error {
 	return err
 }
 
-// maxPlans bounds the plans of one artifact. The reference agent's walk stops
-// at 64 manifests unless it is told otherwise.
-const maxPlans = 1000
+// maxPlans bounds the plans of one artifact: as many as a walk may make.
+const maxPlans = mostNodes
 
 var (
 	errUnrecognized = errors.New("unrecognized artifact — expected what `writ plan --json` prints")

@@ -35,11 +35,12 @@ writ validate ./docs`,
 			return errUsageShown
 		},
 	}
-	root.AddCommand(newPlan(r), newWhy(r), newValidate(r), newDiff(r), newReplay(r), newVersion(r), newCompletion(r))
+	root.AddCommand(newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r),
+		newValidate(r), newDiff(r), newReplay(r),
+		newGraph(r), newPack(r),
+		newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newKeygen(r), newSign(r), newTrust(r), newVersion(r), newCompletion(r))
 	root.SetHelpCommand(newHelp(r, root))
-	for _, cmd := range root.Commands() {
-		cmd.Flags().SortFlags = false // help keeps the order of declaration
-	}
+	keepFlagOrder(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { r.help(cmd) })
 	root.SetFlagErrorFunc(r.flagError)
 	root.SetOut(&r.out)
@@ -52,6 +53,14 @@ writ validate ./docs`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return r.checkColor() }
 	mustComplete(root.RegisterFlagCompletionFunc("color", fixed("always", "never", "auto")))
 	return root
+}
+
+// keepFlagOrder lets help keep the order in which flags were declared.
+func keepFlagOrder(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	for _, sub := range cmd.Commands() {
+		keepFlagOrder(sub)
+	}
 }
 
 func (r *runner) checkColor() error {
@@ -85,10 +94,7 @@ func unknownCommand(root *cobra.Command, first string) error {
 }
 
 // laterCommands are commands of kcp-agent that this version does not have.
-var laterCommands = []string{"ask", "remember", "recall", "mcp", "serve", "watch", "init", "discover"}
-
-// federationFlags are flags of kcp-agent that this version does not have.
-var federationFlags = []string{"follow", "max-depth", "max-nodes", "allow-private-hosts"}
+var laterCommands = []string{"ask", "remember", "recall", "mcp", "serve"}
 
 // flagError turns what the flag parser says into words of our own. Help wins
 // over anything that is wrong on the command line.
@@ -133,10 +139,6 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError, hint string) error 
 			hint = "A task that begins with a dash goes after two of them: " + cmd.CommandPath() + ` -- "-` + short + `"`
 		}
 		return usagef(hint, "unknown flag -%s%s", short, long)
-	}
-	if slices.Contains(federationFlags, typed) {
-		return usagef("Without it the manifest's references are decided on, but not followed.",
-			"--%s is not in this version: it does not follow federated manifests", typed)
 	}
 	if !cmd.HasParent() {
 		return usagef("The command comes first: writ COMMAND [flags]", "unknown flag --%s before a command", typed)

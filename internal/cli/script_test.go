@@ -12,11 +12,17 @@ import (
 func TestScripts(t *testing.T) {
 	harbour, err := filepath.Abs(filepath.Join("testdata", "harbour"))
 	must(t, err)
+	editions, err := filepath.Abs(filepath.Join("testdata", regulation))
+	must(t, err)
+	fleet, err := filepath.Abs(filepath.Join("testdata", "fleet"))
+	must(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HARBOUR", harbour)
+			env.Setenv("REGULATION", editions)
+			env.Setenv("FLEET", fleet)
 			return nil
 		},
 	})

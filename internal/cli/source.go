@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/load"
 )
 
@@ -14,11 +15,12 @@ import (
 type sourceFlags struct {
 	manifest, root, maxBytes, trustKey  given
 	noCache, noVerify, requireSignature bool
+	allowPrivate                        bool
 }
 
 func (f *sourceFlags) declare(cmd *cobra.Command) {
 	reading := flagGroup{cmd.Flags(), "Manifest"}
-	reading.value(&f.manifest, "manifest", "LOCATION", "docs/knowledge.yaml", "file, or folder with a knowledge.yaml (default: the current folder, if it has one)")
+	reading.value(&f.manifest, "manifest", "LOCATION", "docs/knowledge.yaml", "file, folder with a knowledge.yaml, or https URL (default: the current folder, if it has one)")
 	reading.value(&f.root, "root", "DIR", "knowledge", "read what manifests and artifacts name only below this folder")
 	reading.value(&f.maxBytes, "max-manifest-bytes", "N", "134217728", "refuse a manifest that is larger (default 64 MiB)")
 	reading.boolean(&f.noCache, "no-cache", "do not use or write the cache of parsed manifests")
@@ -53,31 +55,47 @@ func (f *sourceFlags) location(word string) (string, error) {
 // open reads, verifies and parses the manifest at a location; empty means the
 // one that the flags name.
 func (f *sourceFlags) open(ctx context.Context, r *runner, location string) (*load.Loaded, error) {
-	if f.noVerify && (f.requireSignature || f.trustKey.set) {
-		return nil, usagef("Leave out --no-verify.", "--no-verify contradicts --require-signature and --trust-key")
-	}
-	limit, err := f.maxBytes.count("max-manifest-bytes")
+	o, err := f.reading(r)
 	if err != nil {
 		return nil, err
-	}
-	if f.maxBytes.set && limit.Value < 1 {
-		return nil, badValue("max-manifest-bytes", f.maxBytes.text, "is not a positive number", f.maxBytes.example)
 	}
 	if location == "" {
 		if location, err = f.location(""); err != nil {
 			return nil, err
 		}
 	}
+	return load.Manifest(ctx, location, o)
+}
+
+// reading says how manifests are read and verified.
+func (f *sourceFlags) reading(r *runner) (load.Options, error) {
+	var o load.Options
+	if f.noVerify && (f.requireSignature || f.trustKey.set) {
+		return o, usagef("Leave out --no-verify.", "--no-verify contradicts --require-signature and --trust-key")
+	}
+	limit, err := f.maxBytes.count("max-manifest-bytes")
+	if err != nil {
+		return o, err
+	}
+	if f.maxBytes.set && limit.Value < 1 {
+		return o, badValue("max-manifest-bytes", f.maxBytes.text, "is not a positive number", f.maxBytes.example)
+	}
 	var cache *load.Cache
 	if !f.noCache {
 		cache = load.OpenCache(load.CacheDirs{})
 	}
-	return load.Manifest(ctx, location, load.Options{
+	pins, err := r.pins()
+	if err != nil {
+		return o, err
+	}
+	return load.Options{
+		Pins:             pins,
 		MaxBytes:         int(limit.Value),
 		NoVerify:         f.noVerify,
 		RequireSignature: f.requireSignature,
 		TrustKey:         f.trustKey.text,
 		Root:             f.root.text,
 		Cache:            cache,
-	})
+		Fetch:            fetch.New(fetch.Options{AllowPrivateHosts: f.allowPrivate}),
+	}, nil
 }

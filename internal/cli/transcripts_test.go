@@ -35,8 +35,8 @@ type step struct {
 
 // laterCommands and laterFlags need what this version does not have.
 var (
-	laterCommands = []string{"ask", "remember", "recall", "mcp", "serve", "watch", "init", "discover"}
-	laterFlags    = []string{"--follow", "--max-depth", "--max-nodes", "--allow-private-hosts", "--memory"}
+	laterCommands = []string{"ask", "remember", "recall", "mcp", "serve"}
+	laterFlags    = []string{"--memory"}
 )
 
 func (tr *transcript) deferred() bool {
@@ -63,9 +63,23 @@ var deviations = map[string]struct {
 	"013-budget-not-a-number":               {2, "--budget", "a ceiling that does not parse is refused, not dropped"},
 	"060-replay-context-budget-false-drift": {0, "reproduced", "replay plans with the context budget, too"},
 	"061-replay-correlation-id-false-drift": {0, "reproduced", "the correlation id is not part of the plan"},
-	"cli-08":                                {0, `"status": "unverifiable"`, "a key that comes with the signature vouches for nobody"},
+	"035-incident-warm-json":                {0, `"status": "unverifiable"`, selfAttested},
+	"123-bug-max-depth-nan-unbounded":       {2, "--max-depth", "a depth that does not parse is refused, not dropped"},
+	"118-bug-watch-task-replaces-location":  {0, `"project":"fjordwire-newsstand"`, "the task is never taken for the location"},
+	"119-bug-init-scoped-npm-name":          {1, "nothing to make units of", "names are quoted, but a folder with a package.json alone has no knowledge"},
+	"cli-07":                                {0, `"status": "unverifiable"`, selfAttested},
+	"cli-08":                                {0, `"status": "unverifiable"`, selfAttested},
 	"cli-10":                                {1, "self-attested", "such a signature does not satisfy --require-signature"},
 }
+
+// selfAttested is the reason where nothing else differs than what is said of a
+// signature.
+const selfAttested = "a key that comes with the signature vouches for nobody"
+
+// asSelfAttested says of signatures what is right instead.
+var asSelfAttested = strings.NewReplacer(
+	`"status": "verified"`, `"status": "unverifiable"`,
+	`"ed25519 signature verified (envelope key)"`, `"ed25519 signature matches, but only the envelope's own key vouches (self-attested)"`)
 
 type tally struct{ ran, matched, deviated, deferred int }
 
@@ -116,7 +130,10 @@ func (count *tally) run(t *testing.T, name, examples string, tr *transcript) {
 				t.Errorf("exit %d, want %d and %q, because %s (the reference: %d)\n%s%s",
 					got.exit, deviation.exit, deviation.says, deviation.reason, tr.Exit, got.stdout, got.stderr)
 			}
-			return
+			if deviation.reason != selfAttested {
+				return
+			}
+			tr.Stdout = asSelfAttested.Replace(tr.Stdout)
 		}
 		tr.check(t, got)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/internal/draft"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/load"
 )
@@ -16,20 +17,24 @@ type validateOptions struct {
 	*runner
 	source sourceFlags
 	level  given
+	format given
 	json   bool
+	fix    bool
+	dryRun bool
 }
 
 func newValidate(r *runner) *cobra.Command {
 	o := &validateOptions{runner: r}
 	cmd := &cobra.Command{
 		Use:   "validate [LOCATION]",
-		Short: "say what a publisher should mend in a manifest",
+		Short: "say what a publisher should mend in a manifest or a catalog",
 		Long: "validate checks a manifest by the rules of the reference agent, which decide, and by those of the " +
 			"specification, which are shown and decide too with --level. Each finding has its place in the file and " +
-			"says how to mend it. Signatures are not checked.",
+			"says how to mend it. With --fix what is mechanical is mended in place first, and shown. Signatures are not checked.",
 		Example: `writ validate
 writ validate docs/knowledge.yaml --level 2
-writ validate docs --json`,
+writ validate docs --fix --dry-run
+writ validate docs --format github`,
 		Annotations: exits("no error that decides", "an error that decides, or the manifest cannot be read", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return o.run(cmd, words)
@@ -38,8 +43,14 @@ writ validate docs --json`,
 	o.source.declare(cmd)
 	rules := flagGroup{cmd.Flags(), "Rules"}
 	rules.value(&o.level, "level", "1|2|3", "2", "let the specification's rules up to this conformance level decide too")
-	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the report as JSON")
+	mending := flagGroup{cmd.Flags(), "Mending"}
+	mending.boolean(&o.fix, "fix", "mend in place what has one right form, and show the lines that change")
+	mending.boolean(&o.dryRun, "dry-run", "with --fix: show the lines, and write nothing")
+	output := flagGroup{cmd.Flags(), outputGroup}
+	output.value(&o.format, "format", "FORMAT", "sarif", "text, the default, json, sarif (2.1.0) or github (annotations of GitHub Actions)")
+	output.boolean(&o.json, "json", "print the report as JSON, like --format json")
 	mustComplete(cmd.RegisterFlagCompletionFunc("level", fixed("1", "2", "3")))
+	mustComplete(cmd.RegisterFlagCompletionFunc("format", fixed(reportFormats...)))
 	return cmd
 }
 
@@ -53,6 +64,8 @@ type report struct {
 
 	rules []kcp.Finding // behind Findings, with positions
 	extra []kcp.Finding // behind Writ
+	level int           // up to which the specification decides; 0 means it does not
+	text  []byte        // that was checked; nil when it could not be read
 }
 
 type reportFinding struct {
@@ -66,6 +79,10 @@ func (o *validateOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
+	format, err := o.reportFormat()
+	if err != nil {
+		return err
+	}
 	if len(words) > 1 {
 		return usagef("", "validate takes one location, not %d: %s", len(words), strings.Join(words, " "))
 	}
@@ -75,24 +92,33 @@ func (o *validateOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	loaded, err := o.source.open(cmd.Context(), o.runner, location)
-	if err != nil && !o.json {
+	if err != nil && format == formatText {
 		return err
+	}
+	if err == nil && len(loaded.Manifest.Units) == 0 && draft.IsCatalog(loaded.Bytes) {
+		return o.finish(checkCatalog(loaded), format)
+	}
+	if err == nil && o.fix {
+		if loaded, err = o.mend(loaded); err != nil {
+			return err
+		}
 	}
 	rep := unreadable(location, err)
 	if err == nil {
-		rep = o.check(loaded, level)
+		rep = checkManifest(loaded, level, o.today())
 	}
-	if o.json {
-		err = o.printDocument(rep)
-	} else {
-		p := o.newPage()
-		rep.write(p, level)
-		o.print(p)
+	return o.finish(rep, format)
+}
+
+// finish prints the report and gives its verdict.
+func (o *validateOptions) finish(rep *report, format string) error {
+	if err := o.printReport(rep, format); err != nil {
+		return err
 	}
-	if err == nil && !rep.OK {
+	if !rep.OK {
 		return errNegative
 	}
-	return err
+	return nil
 }
 
 func (o *validateOptions) conformanceLevel() (int, error) {
@@ -105,9 +131,14 @@ func (o *validateOptions) conformanceLevel() (int, error) {
 	return 0, badValue("level", o.level.text, "is none of 1, 2 and 3", o.level.example)
 }
 
-func (o *validateOptions) check(loaded *load.Loaded, level int) *report {
-	rules := kcp.ValidateOptions{Now: o.today(), Exists: filesBeside(loaded.Source)}
-	rep := &report{Source: loaded.Source, Project: loaded.Manifest.Project}
+// checkManifest validates a manifest as of a date. A level above 0 lets the
+// specification's rules up to it decide too.
+func checkManifest(loaded *load.Loaded, level int, today string) *report {
+	rules := kcp.ValidateOptions{Now: today}
+	if !isAddress(loaded.Source) {
+		rules.Exists = filesBeside(loaded.Source)
+	}
+	rep := &report{Source: loaded.Source, Project: loaded.Manifest.Project, level: level, text: loaded.Bytes}
 	rep.rules = kcp.Validate(loaded.Manifest, rules)
 	rules.Rules, rules.Level = kcp.Spec, level
 	rep.extra = append(loaded.Findings[:len(loaded.Findings):len(loaded.Findings)], kcp.Validate(loaded.Manifest, rules)...)
@@ -121,6 +152,21 @@ func (o *validateOptions) check(loaded *load.Loaded, level int) *report {
 		more, _ := countBySeverity(rep.extra)
 		deciding += more
 	}
+	rep.OK = deciding == 0
+	return rep
+}
+
+// checkCatalog validates a catalog of manifests.
+func checkCatalog(loaded *load.Loaded) *report {
+	catalog, findings := draft.ReadCatalog(loaded.Bytes)
+	rep := &report{Source: loaded.Source, rules: findings, text: loaded.Bytes, Findings: make([]reportFinding, len(findings))}
+	if catalog != nil {
+		rep.Project = catalog.Name
+	}
+	for i, f := range findings {
+		rep.Findings[i] = reportFinding{f.Severity, f.Where, f.Message}
+	}
+	deciding, _ := countBySeverity(findings)
 	rep.OK = deciding == 0
 	return rep
 }
@@ -158,7 +204,7 @@ func unreadable(location string, err error) *report {
 }
 
 // write writes the report for a person.
-func (rep *report) write(p *page, level int) {
+func (rep *report) write(p *page) {
 	p.blank()
 	title := []span{in(bold, "Validate "), name(plain, rep.Source)}
 	if rep.Project != "" {
@@ -167,7 +213,7 @@ func (rep *report) write(p *page, level int) {
 	p.line(0, title...)
 	rep.writeGroup(p, rep.rules)
 	if len(rep.extra) > 0 {
-		rep.writeSpecification(p, level)
+		rep.writeSpecification(p)
 	}
 	p.blank()
 	rep.writeVerdict(p)
@@ -175,13 +221,24 @@ func (rep *report) write(p *page, level int) {
 
 // writeSpecification writes what the first block does not say already of the
 // same field.
-func (rep *report) writeSpecification(p *page, level int) {
+func (rep *report) writeSpecification(p *page) {
 	note := "  shown only; --level 1, 2 or 3 lets it decide"
-	if level > 0 {
-		note = "  level " + string(rune('0'+level)) + ", decides too"
+	if rep.level > 0 {
+		note = "  level " + string(rune('0'+rep.level)) + ", decides too"
 	}
 	p.blank()
 	p.line(0, in(bold, "Specification"), in(dim, note))
+	news := rep.news()
+	rep.writeGroup(p, news)
+	if hidden := len(rep.extra) - len(news); hidden > 0 {
+		p.blank()
+		p.line(2, in(dim, counted(hidden, "finding")+" more about fields named above; --json lists them"))
+	}
+}
+
+// news gives the findings of the specification about fields that the deciding
+// rules do not name as badly already.
+func (rep *report) news() []kcp.Finding {
 	said := map[string]bool{}
 	for _, f := range rep.rules {
 		said[f.Path] = true
@@ -193,11 +250,7 @@ func (rep *report) writeSpecification(p *page, level int) {
 			news = append(news, f)
 		}
 	}
-	rep.writeGroup(p, news)
-	if hidden := len(rep.extra) - len(news); hidden > 0 {
-		p.blank()
-		p.line(2, in(dim, counted(hidden, "finding")+" more about fields named above; --json lists them"))
-	}
+	return news
 }
 
 // writeGroup writes findings under what they are about.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/federation"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/planner"
 )
@@ -15,7 +17,8 @@ import (
 type whyOptions struct {
 	*runner
 	planFlags
-	json bool
+	following followFlags
+	json      bool
 }
 
 func newWhy(r *runner) *cobra.Command {
@@ -25,7 +28,7 @@ func newWhy(r *runner) *cobra.Command {
 		Short: "say what stopped a unit, and what opens it",
 		Long: "why plans the task and explains one unit, named by its id or an alias: the verdict of every gate, and for a " +
 			"unit that may not be loaded the smallest change of your options that opens it, as flags to paste. Each " +
-			"change was tried by planning again.",
+			"change was tried by planning again. With --follow the unit may be one of a manifest that this one refers to.",
 		Example: `writ why deploy-guide "how do we deploy a release?"
 writ why tide-feed "tide level" --manifest harbour --budget 0.01`,
 		Annotations: exits("the unit was explained, whatever its verdict", "there is no such unit, or the manifest cannot be read or verified", wrongUsage),
@@ -35,6 +38,7 @@ writ why tide-feed "tide level" --manifest harbour --budget 0.01`,
 		ValidArgsFunction: o.completeUnit,
 	}
 	o.declare(cmd)
+	o.following.declare(cmd, &o.source)
 	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the explanation as JSON")
 	return cmd
 }
@@ -51,24 +55,68 @@ func (o *whyOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
+	walk, follow, err := o.following.options(o.runner)
+	if err != nil {
+		return err
+	}
+	if follow {
+		walk.Plan = options
+		return o.runTree(cmd.Context(), task, words[0], walk)
+	}
 	loaded, err := o.source.open(cmd.Context(), o.runner, "")
 	if err != nil {
 		return err
 	}
-	explanation, err := planner.Why(loaded.Manifest, task, options, words[0])
+	return o.explain(loaded.Manifest, task, words[0], options, "")
+}
+
+// runTree explains the first unit of that name in the tree.
+func (o *whyOptions) runTree(ctx context.Context, task, unit string, walk federation.Options) error {
+	tree, err := o.walk(ctx, &o.planFlags, task, walk)
 	if err != nil {
-		return unknownUnit(loaded.Manifest, words[0], err)
+		return err
+	}
+	for _, n := range tree.All() {
+		if n.Plan == nil {
+			continue
+		}
+		if _, declared := n.Loaded.Manifest.Lookup(unit); declared {
+			return o.explain(n.Loaded.Manifest, task, unit, nodeOptions(walk.Plan, n), n.Location)
+		}
+	}
+	var names []string
+	for _, n := range tree.All() {
+		if n.Plan != nil {
+			names = append(names, unitNames(n.Loaded.Manifest)...)
+		}
+	}
+	return noSuchUnit("none of the "+counted(len(federation.Plans(tree)), "manifest")+" that were read declares", unit, names)
+}
+
+// explain prints the explanation; place is where the unit was found, if that is
+// worth saying.
+func (o *whyOptions) explain(m *kcp.Manifest, task, unit string, options planner.Options, place string) error {
+	explanation, err := planner.Why(m, task, options, unit)
+	if err != nil {
+		return unknownUnit(m, unit, err)
 	}
 	if o.json {
-		return o.printDocument(explanation)
+		return o.printDocument(placedExplanation{explanation, place})
 	}
-	_, trace := planner.Plan(loaded.Manifest, task, options)
+	_, trace := planner.Plan(m, task, options)
 	units := trace.Units()
 	p := o.newPage()
 	i := slices.IndexFunc(units, func(u planner.UnitTrace) bool { return u.ID == explanation.Unit })
-	whyView{p, explanation, &units[i]}.write()
+	whyView{p, explanation, &units[i], place}.write()
 	o.print(p)
 	return nil
+}
+
+// placedExplanation is an explanation with the manifest that it is about, where
+// several were read.
+type placedExplanation struct {
+	*planner.Explanation
+	Source string `json:"source,omitzero"`
 }
 
 // unknownUnit adds ids that may have been meant.
@@ -77,11 +125,15 @@ func unknownUnit(m *kcp.Manifest, typed string, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	near := nearest(typed, unitNames(m), 3)
+	return noSuchUnit(m.Source+" declares no", typed, unitNames(m))
+}
+
+func noSuchUnit(who, typed string, names []string) error {
+	near := nearest(typed, names, 3)
 	if len(near) == 0 {
-		return errors.New(m.Source + " declares no unit '" + typed + "'")
+		return errors.New(who + " unit '" + typed + "'")
 	}
-	return errors.New(m.Source + " declares no unit '" + typed + "'; did you mean " + strings.Join(near, ", ") + "?")
+	return errors.New(who + " unit '" + typed + "'; did you mean " + strings.Join(near, ", ") + "?")
 }
 
 // unitNames lists all ids, then all aliases.
@@ -119,13 +171,17 @@ func (o *whyOptions) completeUnit(cmd *cobra.Command, words []string, typed stri
 // whyView writes an explanation for a person.
 type whyView struct {
 	*page
-	why  *planner.Explanation
-	unit *planner.UnitTrace
+	why   *planner.Explanation
+	unit  *planner.UnitTrace
+	place string
 }
 
 func (v whyView) write() {
 	v.blank()
 	v.line(0, v.verdict()...)
+	if v.place != "" {
+		v.hang(2, 4, in(dim, "in "), name(cyan, v.place))
+	}
 	if v.why.Reason != "" {
 		v.blank()
 		v.line(2, text(v.why.Reason))
