@@ -1,0 +1,204 @@
+package agentfile
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/expr"
+	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/policy"
+	"github.com/writ-dev/writ/schema"
+)
+
+// Agent is an agent file and all that it names, read and checked. It is immutable.
+type Agent struct {
+	ID          string
+	Description string
+	Source      string          // name of the file
+	Digest      artifact.Digest // of the file's bytes
+	Files       map[string][]byte
+
+	Graph   *graph.Compiled
+	Schema  *graph.Schema
+	Policy  *policy.Policy
+	Input   schema.Schema // nil for any
+	Initial artifact.Value
+	Graphs  map[string]Child // that call nodes run, by name
+
+	Tools     map[string]Tool
+	Models    map[string]Model
+	Knowledge map[string]Knowledge
+	Secrets   map[string]string // variable of the environment, by the secret's handle
+	Approvers map[string]ed25519.PublicKey
+
+	Warnings []Warning
+}
+
+// Child is a graph that call nodes run.
+type Child struct {
+	Graph  *graph.Compiled
+	Schema *graph.Schema
+}
+
+// Warning is something that a reader of the file should know.
+type Warning struct {
+	Source       string
+	Line, Column int
+	Text         string
+}
+
+// Options are what reading needs beside the files.
+type Options struct {
+	Conditions expr.Compiler
+	Schemas    schema.Compiler
+	NowMS      int64        // to refuse a pack that is void; milliseconds since 1970
+	Host       *policy.Pack // bounds every pack of the installation; nil for none
+	// Exists reports whether a name that the file gives is there, for files that
+	// are not read, such as manifests. Nil believes all names.
+	Exists func(name string) bool
+}
+
+// Read reads an agent file. Open gives the content of a file by its name, with
+// forward slashes. The error names every problem that was found, each with its
+// place.
+func Read(source string, open func(name string) ([]byte, error), o Options) (*Agent, error) {
+	l := &loader{
+		open: open, o: o, dir: path.Dir(source),
+		agent: &Agent{Source: source, Files: map[string][]byte{}, Graphs: map[string]Child{}},
+	}
+	data, err := l.file(source)
+	if err != nil {
+		return nil, err
+	}
+	l.agent.Digest = artifact.Sum(data)
+	if l.doc, err = artifact.ParseDocument(data, source); err != nil {
+		return nil, err
+	}
+	r := artifact.NewReader(l.doc)
+	l.read(r)
+	if err := errors.Join(append([]error{r.Err()}, l.problems...)...); err != nil {
+		return nil, err
+	}
+	if err := l.checkGrants(); err != nil {
+		return nil, err
+	}
+	return l.agent, nil
+}
+
+// loader reads one agent.
+type loader struct {
+	open     func(name string) ([]byte, error)
+	o        Options
+	dir      string
+	doc      *artifact.Document
+	agent    *Agent
+	pack     *policy.Pack
+	problems []error // of the files that the file names
+
+	graphs []placedGraph // in the order of reading, the agent's own first
+}
+
+// placedGraph is a graph and where it stands.
+type placedGraph struct {
+	name     string // "" for the agent's own
+	compiled *graph.Compiled
+	at       place
+}
+
+// place says where the text of a part is: in a document, below a pointer.
+type place struct {
+	doc    *artifact.Document
+	prefix string
+}
+
+func (p place) problem(pointer, text string) artifact.Problem {
+	line, column := p.doc.Position(p.prefix + pointer)
+	return artifact.Problem{Pointer: p.prefix + pointer, Line: line, Column: column, Text: text}
+}
+
+// error moves the problems of a part to where it stands.
+func (p place) error(err error) error {
+	var document *artifact.DocumentError
+	if !errors.As(err, &document) {
+		return err
+	}
+	moved := &artifact.DocumentError{Source: p.doc.Source()}
+	for _, x := range document.Problems {
+		moved.Problems = append(moved.Problems, p.problem(x.Pointer, x.Text))
+	}
+	return moved
+}
+
+func (l *loader) file(name string) ([]byte, error) {
+	if data, ok := l.agent.Files[name]; ok {
+		return data, nil
+	}
+	data, err := l.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > artifact.MaxDocumentBytes {
+		return nil, fmt.Errorf("%s: more than %d bytes", name, artifact.MaxDocumentBytes)
+	}
+	l.agent.Files[name] = data
+	return data, nil
+}
+
+// part is a document that the file names or holds.
+type part struct {
+	data   []byte
+	source string
+	at     place
+	inline bool
+}
+
+// readPart gives the text of a part. Absent fields of an inline part are filled in.
+func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, bool) {
+	switch f.Kind() {
+	case artifact.KindString:
+		name := l.resolve(f)
+		if name == "" {
+			return part{}, false
+		}
+		data, err := l.file(name)
+		if err != nil {
+			f.Report("%s", err)
+			return part{}, false
+		}
+		doc, err := artifact.ParseDocument(data, name)
+		if err != nil { // native packs are no documents; whoever reads it says what is wrong
+			doc = artifact.DocumentOf(artifact.Value{}, name)
+		}
+		return part{data, name, place{doc: doc}, false}, true
+	case artifact.KindObject:
+		v := f.Value()
+		for _, m := range defaults {
+			if _, ok := v.Get(m.Name); !ok {
+				v = v.With(m.Name, m.Value)
+			}
+		}
+		return part{v.AppendCompact(nil), l.agent.Source, place{l.doc, f.Pointer()}, true}, true
+	}
+	f.Report("write the name of a file, or the document itself")
+	return part{}, false
+}
+
+// resolve gives the name of a file beside the agent file.
+func (l *loader) resolve(f artifact.Field) string {
+	name := f.Text()
+	switch {
+	case name == "":
+		f.Report("write the name of a file")
+		return ""
+	case strings.Contains(name, "\\"):
+		f.Report("write paths with forward slashes")
+		return ""
+	case path.IsAbs(name):
+		return path.Clean(name)
+	}
+	return path.Join(l.dir, name)
+}

@@ -1,0 +1,197 @@
+package agentfile
+
+import (
+	"crypto/ed25519"
+
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/keys"
+	"github.com/writ-dev/writ/schema"
+)
+
+func (l *loader) read(r *artifact.Reader) {
+	o, a := r.Root().Object(), l.agent
+	if v := o.Need("version"); v.Present() && v.Kind() == artifact.KindNumber && v.Uint64() != 1 {
+		v.Report("version %d is not known; this is writ's version 1", v.Uint64())
+	}
+	a.ID = o.Need("id").Identifier()
+	a.Description = o.May("description").Text()
+	id := artifact.Member{Name: "id", Value: artifact.StringValue(a.ID)}
+	version := artifact.Member{Name: "version", Value: artifact.UintValue(2)}
+	state := l.readState(o.May("state"))
+	agent := o.May("agent").Text()
+	if p, ok := l.readPart(o.Need("graph"), version, id); ok {
+		a.Graph, a.Schema = l.compileGraph("", p, state)
+	}
+	if f := o.May("graphs"); f.Present() {
+		for name, field := range f.Map() {
+			if p, ok := l.readPart(field, version, artifact.Member{Name: "id", Value: artifact.StringValue(name)}); ok {
+				g, s := l.compileGraph(name, p, nil)
+				a.Graphs[name] = Child{g, s}
+			}
+		}
+	}
+	if p, ok := l.readPart(o.Need("pack"), version, id); ok {
+		l.compilePack(p, agent)
+	}
+	a.Input = l.readSchema(o.May("input"))
+	a.Initial = readObject(o.May("initial"))
+	a.Secrets = l.readSecrets(o.May("secrets"))
+	a.Approvers = readApprovers(o.May("approvers"))
+	a.Tools = l.readTools(o.May("tools"))
+	a.Models = l.readModels(o.May("models"))
+	a.Knowledge = l.readKnowledge(o.May("knowledge"))
+	for _, name := range keysOf(a.Models) {
+		if _, ok := a.Tools[name]; ok {
+			o.May("models").Report("%s is the name of a tool, too; give the model another one", name)
+		}
+	}
+	o.RefuseUnknown()
+}
+
+func readObject(f artifact.Field) artifact.Value {
+	if !f.Present() {
+		return artifact.ObjectValue()
+	}
+	f.Object()
+	return f.Value()
+}
+
+func (l *loader) readState(f artifact.Field) *graph.Schema {
+	if !f.Present() {
+		return nil
+	}
+	p, ok := l.readPart(f, artifact.Member{Name: "version", Value: artifact.UintValue(1)})
+	if !ok {
+		return nil
+	}
+	s, err := graph.DecodeSchema(p.data, p.source)
+	if err != nil {
+		l.problems = append(l.problems, p.at.error(err))
+	}
+	return s
+}
+
+// readSchema compiles a JSON Schema that stands in the file.
+func (l *loader) readSchema(f artifact.Field) schema.Schema {
+	if !f.Present() || l.o.Schemas == nil {
+		return nil
+	}
+	s, err := l.o.Schemas.Compile(f.Value())
+	if err == nil {
+		return s
+	}
+	bad, ok := err.(*schema.Error)
+	if !ok {
+		f.Report("%s", err)
+		return nil
+	}
+	at := place{l.doc, f.Pointer()}
+	list := &artifact.DocumentError{Source: l.doc.Source()}
+	for _, x := range bad.Problems {
+		list.Problems = append(list.Problems, at.problem(x.Pointer, x.Message))
+	}
+	l.problems = append(l.problems, list)
+	return nil
+}
+
+func (l *loader) readSecrets(f artifact.Field) map[string]string {
+	secrets := map[string]string{}
+	if !f.Present() {
+		return secrets
+	}
+	for handle, field := range f.Map() {
+		o := field.Object()
+		secrets[handle] = o.Need("env").Text()
+		o.RefuseUnknown()
+	}
+	return secrets
+}
+
+// readApprovers reads the public keys of people whose signatures count.
+func readApprovers(f artifact.Field) map[string]ed25519.PublicKey {
+	approvers := map[string]ed25519.PublicKey{}
+	if !f.Present() {
+		return approvers
+	}
+	for name, field := range f.Map() {
+		key, err := keys.ParsePublic(field.Text())
+		if err != nil {
+			field.Report("approver %s: %s", name, err)
+			continue
+		}
+		approvers[name] = key
+	}
+	return approvers
+}
+
+// Model is what a model node asks.
+type Model struct {
+	Model           string // the provider's own id; "" is the name
+	System          string // instructions for every request
+	Input, Output   uint64 // price in micro-USD per million tokens
+	Priced          bool
+	MaxOutputTokens uint64
+	Answers         []Reply
+}
+
+// Reply is one fixed answer of a model. The first whose Contains is part of the
+// prompt is given.
+type Reply struct {
+	Contains string
+	Text     string
+}
+
+func (l *loader) readModels(f artifact.Field) map[string]Model {
+	models := map[string]Model{}
+	if !f.Present() {
+		return models
+	}
+	for name, field := range f.Map() {
+		o := field.Object()
+		m := Model{Model: o.May("model").Text(), System: o.May("system").Text(), MaxOutputTokens: 1024}
+		if m.Model == "" {
+			m.Model = name
+		}
+		if limit := o.May("max_output_tokens"); limit.Present() {
+			m.MaxOutputTokens = limit.Uint64()
+		}
+		if price := o.May("price"); price.Present() {
+			p := price.Object()
+			m.Input, m.Output, m.Priced = p.Need("input").Uint64(), p.Need("output").Uint64(), true
+			p.RefuseUnknown()
+		}
+		for _, a := range o.Need("answers").List() {
+			x := a.Object()
+			m.Answers = append(m.Answers, Reply{x.May("contains").Text(), x.Need("text").Text()})
+			x.RefuseUnknown()
+		}
+		o.RefuseUnknown()
+		models[name] = m
+	}
+	return models
+}
+
+// Knowledge is what a retrieve node plans over.
+type Knowledge struct {
+	Manifest string // as the pack names it
+	Path     string // of the manifest's file; "" for a URL
+}
+
+func (l *loader) readKnowledge(f artifact.Field) map[string]Knowledge {
+	known := map[string]Knowledge{}
+	if !f.Present() {
+		return known
+	}
+	for name, field := range f.Map() {
+		o := field.Object()
+		manifest := o.Need("manifest")
+		k := Knowledge{Manifest: manifest.Text(), Path: l.resolve(manifest)}
+		if k.Path != "" && l.o.Exists != nil && !l.o.Exists(k.Path) {
+			manifest.Report("%s: there is no such file", k.Manifest)
+		}
+		o.RefuseUnknown()
+		known[name] = k
+	}
+	return known
+}

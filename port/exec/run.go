@@ -1,0 +1,255 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/policy"
+)
+
+// drain is how long output is awaited after the program and its group have
+// ended. Only a process that has left the group can hold it open.
+const drain = 2 * time.Second
+
+// classCancelled is the class of a program that was ended because the run was.
+const classCancelled = "cancelled"
+
+// Do runs a command and waits until it and its process group have ended. It gives
+// a failed outcome for a program that cannot be started, that ends otherwise than
+// its command allows, and that is still running at the end of ctx or of the time
+// that the permit gives. There is no unknown outcome: Do always knows how the
+// program ended, and therefore gives no error.
+func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
+	c, ok := p.commands[e.Name]
+	if !ok {
+		return failed(graph.ClassInvalid, "there is no command "+e.Name), nil
+	}
+	if e.Permit.Kind != policy.KindExec || e.Permit.Name != e.Name {
+		return failed(graph.ClassInvalid, "command "+e.Name+" has no permit"), nil
+	}
+	q, err := readRequest(e.Args)
+	if err != nil {
+		return failed(graph.ClassInvalid, err.Error()), nil
+	}
+	if e.Permit.TimeoutMS > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
+		defer cancel()
+	}
+	r := run{Command: c, request: q, cap: e.Permit.OutputBytes}
+	if r.cap == 0 {
+		r.cap = policy.DefaultOutputBytes
+	}
+	if err := r.prepare(ctx, p.options); err != nil {
+		return failed(graph.ClassInternal, r.scrub(err.Error())), nil
+	}
+	begin := time.Now()
+	o := r.perform(ctx)
+	o.Usage = policy.Amount{Calls: 1, DurationMS: uint64(time.Since(begin).Milliseconds())}
+	return o, nil
+}
+
+// Idempotent reports whether the effect may be performed again under its key.
+func (p *Port) Idempotent(e engine.Effect) bool { return p.commands[e.Name].Idempotent }
+
+func failed(class, text string) engine.Outcome {
+	return engine.Outcome{Failed: true, Class: class, Error: text}
+}
+
+// run is one run of a program.
+type run struct {
+	Command
+	request
+	cap     uint64
+	env     []string
+	secrets []string
+
+	stdout, stderr output
+}
+
+// prepare collects the environment and looks at the program's file.
+func (r *run) prepare(ctx context.Context, o Options) error {
+	r.env = []string{}
+	for _, name := range r.Env {
+		if value, ok := o.LookupEnv(name); ok {
+			r.env = append(r.env, name+"="+value)
+		}
+	}
+	for name, value := range r.Set {
+		r.env = append(r.env, name+"="+value)
+	}
+	for name, handle := range r.Secrets {
+		value, err := o.Secret(ctx, handle)
+		if err != nil {
+			return fmt.Errorf("secret %s: %w", handle, err)
+		}
+		r.secrets = append(r.secrets, value)
+		r.env = append(r.env, name+"="+value)
+	}
+	slices.Sort(r.env)
+	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	if r.Digest.IsZero() {
+		return nil
+	}
+	data, err := os.ReadFile(r.Program)
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	if artifact.Sum(data) != r.Digest {
+		return errors.New("the program's file has another digest than its command names")
+	}
+	return nil
+}
+
+// perform starts the program, waits for it and ends what is left of its group.
+func (r *run) perform(ctx context.Context) engine.Outcome {
+	if ctx.Err() != nil {
+		return r.ended(ctx, "")
+	}
+	r.stdout.cap, r.stderr.cap = r.cap, r.cap
+	if len(r.secrets) > 0 {
+		r.stdout.slack, r.stderr.slack = uint64(len(r.secrets[0])), uint64(len(r.secrets[0]))
+	}
+	cmd := &exec.Cmd{
+		Path: r.Program, Args: append(append([]string{r.Program}, r.Args...), r.args...), Dir: r.Dir, Env: r.env,
+		Stdout: &r.stdout, Stderr: &r.stderr, WaitDelay: drain, SysProcAttr: groupAttributes(),
+	}
+	if r.stdin != "" {
+		cmd.Stdin = strings.NewReader(r.stdin)
+	}
+	started, exited := make(chan error, 1), make(chan struct{})
+	var g group
+	go func() {
+		// On Linux the program is ended with the thread that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		sealFiles()
+		err := cmd.Start()
+		if err == nil {
+			g, err = newGroup(cmd.Process)
+		}
+		started <- err
+		if cmd.Process != nil {
+			g.await()
+		}
+		close(exited)
+	}()
+	if err := <-started; err != nil {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill() // without a group it may not run
+			_ = cmd.Wait()
+		}
+		return failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
+	}
+	stopped := r.untilExit(ctx, g, exited)
+	err := cmd.Wait()
+	g.close()
+	if stopped {
+		return r.ended(ctx, signalOf(cmd.ProcessState))
+	}
+	return r.outcome(cmd.ProcessState, err)
+}
+
+// untilExit returns when the program has exited and nothing of its group runs any
+// more. It reports whether that was because ctx ended.
+func (r *run) untilExit(ctx context.Context, g group, exited <-chan struct{}) (stopped bool) {
+	select {
+	case <-exited:
+	case <-ctx.Done():
+		stopped = true
+		if r.Grace > 0 && g.terminate() {
+			timer := time.NewTimer(r.Grace)
+			select {
+			case <-exited:
+			case <-timer.C:
+			}
+			timer.Stop()
+		}
+	}
+	g.kill()
+	<-exited
+	return stopped
+}
+
+// outcome says how the program ended by itself.
+func (r *run) outcome(state *os.ProcessState, err error) engine.Outcome {
+	signal := signalOf(state)
+	switch {
+	case signal != "":
+		return r.failed("the program was ended by "+signal, graph.ClassInternal)
+	case !slices.Contains(r.ExitCodes, state.ExitCode()) && (r.ExitCodes != nil || state.ExitCode() != 0):
+		return r.failed(fmt.Sprintf("the program exited with %d", state.ExitCode()), graph.ClassInternal)
+	case err != nil && !errors.As(err, new(*exec.ExitError)) && !errors.Is(err, exec.ErrWaitDelay):
+		return failed(graph.ClassInternal, "the program's streams broke: "+r.scrub(err.Error()))
+	}
+	return r.result(state.ExitCode())
+}
+
+// ended is the outcome of a program that had to stop.
+func (r *run) ended(ctx context.Context, signal string) engine.Outcome {
+	by := ""
+	if signal != "" {
+		by = " by " + signal
+	}
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return r.failed("the program was ended"+by+" at its deadline", graph.ClassTimeout)
+	}
+	return r.failed("the program was ended"+by+" with the run", classCancelled)
+}
+
+// failed gives a failure with the end of what the program wrote as error.
+func (r *run) failed(text, class string) engine.Outcome {
+	if tail := r.stderr.tail(r.scrub); tail != "" {
+		text += ": " + tail
+	}
+	return failed(class, text)
+}
+
+func (r *run) result(code int) engine.Outcome {
+	out, outEncoding := r.stdout.text(r.scrub)
+	errOut, errEncoding := r.stderr.text(r.scrub)
+	members := []artifact.Member{
+		{Name: "exit_code", Value: artifact.IntValue(int64(code))},
+		{Name: "signal", Value: artifact.StringValue("")},
+		{Name: "stdout", Value: artifact.StringValue(out)},
+		{Name: "stdout_encoding", Value: artifact.StringValue(outEncoding)},
+		{Name: "stdout_bytes", Value: artifact.UintValue(r.stdout.written)},
+		{Name: "stderr", Value: artifact.StringValue(errOut)},
+		{Name: "stderr_encoding", Value: artifact.StringValue(errEncoding)},
+		{Name: "stderr_bytes", Value: artifact.UintValue(r.stderr.written)},
+		{Name: "truncated", Value: artifact.BoolValue(r.stdout.truncated() || r.stderr.truncated())},
+	}
+	if r.JSON {
+		if r.stdout.truncated() {
+			return failed(graph.ClassInvalid, fmt.Sprintf("stdout is longer than %d bytes, so it is no whole document", r.cap))
+		}
+		v, err := artifact.ParseValue([]byte(out))
+		if err != nil {
+			return failed(graph.ClassInvalid, "stdout is not JSON: "+r.scrub(err.Error()))
+		}
+		members = append(members, artifact.Member{Name: "json", Value: v})
+	}
+	return engine.Outcome{Result: artifact.ObjectValue(members...)}
+}
+
+// scrub takes the program's secrets out of a text that is recorded.
+func (r *run) scrub(s string) string {
+	for _, secret := range r.secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+	}
+	return s
+}
+
+var _ engine.Port = (*Port)(nil)
