@@ -32,6 +32,6 @@ func main() {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		OutTerminal: term.IsTerminal(out) && obeysEscapes(out), Width: width,
 		ErrTerminal: term.IsTerminal(errs) && obeysEscapes(errs),
-		Env: os.Getenv, Now: time.Now, Build: version,
+		Env:         os.Getenv, Now: time.Now, Build: version,
 	}))
 }

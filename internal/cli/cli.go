@@ -41,6 +41,7 @@ type Streams struct {
 	Width       int                     // of the terminal in columns, 0 when unknown
 	Env         func(key string) string // like os.Getenv
 	Now         func() time.Time
+	Random      io.Reader // of the ids of runs and of tokens; nil for the system's
 
 	// Build is the version that was stamped into the binary, empty when none was.
 	Build string
@@ -54,7 +55,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	}
 	r := &runner{Streams: s, args: args}
 	err := r.execute(ctx)
-	if err == nil || errors.Is(err, errNegative) {
+	if err == nil || errors.Is(err, errNegative) || errors.Is(err, errSuspended) {
 		if flushErr := r.flush(); flushErr != nil {
 			err = flushErr
 		}
@@ -107,6 +108,8 @@ func (r *runner) report(err error) int {
 		return exitGood
 	case errors.Is(err, errNegative):
 		return exitNegative
+	case errors.Is(err, errSuspended):
+		return exitSuspended
 	case errors.Is(err, errUsageShown):
 		if err := r.flush(); err != nil {
 			r.say(err.Error())
@@ -123,15 +126,33 @@ func (r *runner) report(err error) int {
 	return exitNegative
 }
 
-// sayAll writes each problem of a document on a line of its own.
+// sayAll writes each problem on a line of its own, and what to do about it.
 func (r *runner) sayAll(err error) {
 	var document *artifact.DocumentError
-	if !errors.As(err, &document) {
+	var grants *refusedGrants
+	var hinted hintedError
+	joined, several := err.(interface{ Unwrap() []error })
+	switch {
+	case several:
+		for _, e := range joined.Unwrap() {
+			r.sayAll(e)
+		}
+	case errors.As(err, &grants):
+		for _, line := range grants.lines {
+			r.say(line)
+		}
+		for _, hint := range grants.hints {
+			r.hint(hint)
+		}
+	case errors.As(err, &hinted):
+		r.say(hinted.Error())
+		r.hint(hinted.hint)
+	case errors.As(err, &document):
+		for _, p := range document.Problems {
+			r.say((&artifact.DocumentError{Source: document.Source, Problems: []artifact.Problem{p}}).Error())
+		}
+	default:
 		r.say(err.Error())
-		return
-	}
-	for _, p := range document.Problems {
-		r.say((&artifact.DocumentError{Source: document.Source, Problems: []artifact.Problem{p}}).Error())
 	}
 }
 

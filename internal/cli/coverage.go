@@ -243,9 +243,9 @@ func (v coverageView) leadsTo(a *draft.Answer) []span {
 		case f.LoadEligible:
 			list = append(list, name(plain, f.ID), in(dim, fmt.Sprintf(" %d", f.Score)))
 		case a.Outcome == draft.Covered:
-			list = append(list, markBlocked, space, name(yellow, f.ID))
+			list = append(list, name(yellow, markBlocked.text+" "+f.ID))
 		default:
-			list = append(list, markBlocked, space, name(yellow, f.ID), in(dim, " must not be loaded: "+f.Reason))
+			list = append(list, name(yellow, markBlocked.text+" "+f.ID), in(dim, " must not be loaded: "+f.Reason))
 		}
 	}
 	if more := len(a.Selected) - shownUnits; more > 0 {

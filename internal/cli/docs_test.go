@@ -20,7 +20,11 @@ func commandsOf(t *testing.T) []*cobra.Command {
 	t.Helper()
 	root := newRoot(&runner{})
 	root.InitDefaultHelpCmd()
-	return append([]*cobra.Command{root}, root.Commands()...)
+	list := []*cobra.Command{root}
+	for i := 0; i < len(list); i++ {
+		list = append(list, list[i].Commands()...)
+	}
+	return list
 }
 
 func flagsOf(cmd *cobra.Command) []string {
@@ -45,11 +49,7 @@ var flagName = regexp.MustCompile(`--([a-z][a-z0-9-]*)`)
 // TestHelpNamesEveryFlag lets programs probe the help for a flag.
 func TestHelpNamesEveryFlag(t *testing.T) {
 	for _, cmd := range commandsOf(t) {
-		var args []string
-		if cmd.HasParent() {
-			args = []string{cmd.Name()}
-		}
-		help := helpOf(t, args...)
+		help := helpOf(t, strings.Fields(cmd.CommandPath())[1:]...)
 		for _, name := range flagsOf(cmd) {
 			if !regexp.MustCompile(`(?m)^  (-h, )?--` + name + `\b`).MatchString(help) {
 				t.Errorf("%s accepts --%s, and its help does not name it", cmd.CommandPath(), name)
@@ -78,7 +78,7 @@ func TestManualIsInStep(t *testing.T) {
 	var known []string
 	for _, cmd := range commandsOf(t) {
 		known = append(known, flagsOf(cmd)...)
-		section := sections[cmd.CommandPath()]
+		section := sections[strings.Join(strings.Fields(cmd.CommandPath() + " -")[:2], " ")]
 		if !cmd.HasParent() {
 			section = sections["Every command"]
 		}

@@ -192,9 +192,13 @@ func (rep graphReport) write(p *page) {
 func (p *page) placed(mark span, source string, line, column int, message string) {
 	list := []span{mark, space}
 	if line > 0 {
-		list = append(list, name(cyan, fmt.Sprintf("%s:%d:%d", source, line, column)), space)
+		list = append(list, name(cyan, placeText(source, line, column)), space)
 	}
 	p.hang(2, 4, append(list, text(message))...)
+}
+
+func placeText(source string, line, column int) string {
+	return fmt.Sprintf("%s:%d:%d", source, line, column)
 }
 
 // accepted gives the graph, or an error with all that refuses it.

@@ -28,8 +28,14 @@ func TestMain(m *testing.M) {
 func program() {
 	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Env: os.Getenv, Now: func() time.Time { return today }, Build: "v0.0.0-test",
+		Env: os.Getenv, Now: func() time.Time { return today.Add(later()) }, Build: "v0.0.0-test",
 	}))
+}
+
+// later lets a script say how long after the start of the test a process runs.
+func later() time.Duration {
+	d, _ := time.ParseDuration(os.Getenv("WRIT_TEST_LATER")) // 0 when nothing is said
+	return d
 }
 
 // outcome is what one command line did.

@@ -16,6 +16,8 @@ import (
 type replayOptions struct {
 	*runner
 	source sourceFlags
+	store  storeFlags
+	agent  agentFlag
 	json   bool
 
 	read map[string]*kcp.Manifest // by location, so that none is read twice
@@ -24,21 +26,26 @@ type replayOptions struct {
 func newReplay(r *runner) *cobra.Command {
 	o := &replayOptions{runner: r, read: map[string]*kcp.Manifest{}}
 	cmd := &cobra.Command{
-		Use:   "replay FILE",
-		Short: "plan again what a saved plan holds, and compare",
+		Use:   "replay FILE|RUN",
+		Short: "work out again what a saved plan or a run holds, and compare",
 		Long: "replay reads a file that `writ plan --json` wrote, plans every plan in it again with the options it " +
 			"carries, and says whether the result is the same today. A saved file names the manifests it was made from: " +
 			"relative names are read below the current directory, or below --root; other names only with --root or " +
-			"--manifest, and URLs never. FILE may be -, for standard input. Signatures are not checked.",
+			"--manifest, and URLs never. FILE may be -, for standard input. Signatures are not checked. " +
+			"A word that is no file is a run of the store: replay then drives the run's machine through its log, from the copy of the " +
+			"agent that was kept, and compares every event. It calls nothing.",
 		Example: `writ replay plan.json
 writ replay plan.json --root knowledge
+writ replay refund-o7
 writ replay plan.json --manifest knowledge/knowledge.yaml`,
-		Annotations: exits("every saved plan is reproduced", "one has drifted or cannot be checked", wrongUsage),
+		Annotations: exits("every saved plan, or the run, is reproduced", "one has drifted, or cannot be checked in full", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return o.run(cmd, words)
 		},
 	}
 	o.source.declare(cmd)
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
 	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the report as JSON")
 	return cmd
 }
@@ -64,7 +71,10 @@ const checkError = "error"
 
 func (o *replayOptions) run(cmd *cobra.Command, words []string) error {
 	if len(words) != 1 {
-		return usagef("Write it like writ replay plan.json", "replay checks one file, and %d are named", len(words))
+		return usagef("Write it like writ replay plan.json", "replay checks one file or run, and %d are named", len(words))
+	}
+	if !isFile(words[0]) && artifact.CheckIdentifier(words[0]) == nil && !strings.HasSuffix(words[0], ".json") {
+		return o.replayRun(cmd.Context(), words[0])
 	}
 	data, err := o.readArtifact(words[0])
 	if err != nil {

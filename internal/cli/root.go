@@ -37,6 +37,7 @@ writ validate ./docs`,
 	}
 	root.AddCommand(newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r),
 		newValidate(r), newDiff(r), newReplay(r),
+		newRun(r), newRuns(r), newApprovals(r), newResume(r), newCancel(r), newFork(r), newVerify(r),
 		newGraph(r), newPack(r),
 		newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newKeygen(r), newSign(r), newTrust(r), newVersion(r), newCompletion(r))
 	root.SetHelpCommand(newHelp(r, root))

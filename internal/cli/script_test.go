@@ -16,12 +16,15 @@ func TestScripts(t *testing.T) {
 	must(t, err)
 	fleet, err := filepath.Abs(filepath.Join("testdata", "fleet"))
 	must(t, err)
+	examples, err := filepath.Abs(agents)
+	must(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HARBOUR", harbour)
 			env.Setenv("REGULATION", editions)
+			env.Setenv("AGENTS", examples)
 			env.Setenv("FLEET", fleet)
 			return nil
 		},

@@ -66,6 +66,7 @@ type report struct {
 	extra []kcp.Finding // behind Writ
 	level int           // up to which the specification decides; 0 means it does not
 	text  []byte        // that was checked; nil when it could not be read
+	lines []int         // where each line of text begins, once somebody asks
 }
 
 type reportFinding struct {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/writ-dev/writ/kcp"
 )
@@ -103,24 +105,18 @@ func (rep *report) annotations() string {
 		if f.Where != "manifest" {
 			message = f.Where + ": " + message
 		}
+		b.WriteString("::" + commandData(message))
 		if f.Hint != "" {
-			message += "\n" + f.Hint
+			b.WriteString("%0A" + commandData(f.Hint)) // a line break
 		}
-		b.WriteString("::" + commandData(message) + "\n")
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
 // commandData and property escape text for a workflow command, so that no
-// manifest can end one and begin another. Escapes for a terminal come first; the
-// line break between message and hint is ours.
-func commandData(message string) string {
-	lines := strings.Split(message, "\n")
-	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(visible(line), "%", "%25")
-	}
-	return strings.Join(lines, "%0A")
-}
+// manifest can end one and begin another.
+func commandData(message string) string { return strings.ReplaceAll(visible(message), "%", "%25") }
 
 func property(text string) string {
 	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(visible(text))
@@ -128,31 +124,29 @@ func property(text string) string {
 
 // characters gives a column in characters; findings count bytes.
 func (rep *report) characters(pos kcp.Position) int {
-	if rep.text == nil {
+	if rep.text == nil || pos.Line < 1 {
 		return pos.Column
 	}
-	line := lineOf(rep.text, pos.Line)
-	return len([]rune(string(line[:min(len(line), pos.Column-1)]))) + 1
+	if rep.lines == nil {
+		rep.lines = lineStarts(rep.text)
+	}
+	if pos.Line > len(rep.lines) {
+		return pos.Column
+	}
+	line := rep.text[rep.lines[pos.Line-1]:]
+	return utf8.RuneCount(line[:min(len(line), max(pos.Column-1, 0))]) + 1
 }
 
-// lineOf gives one line of a text, from 1. Lines end with LF, CR or CR LF, and
+// lineStarts gives the offset of each line. Lines end with LF, CR or CR LF, and
 // a byte order mark is not part of the first.
-func lineOf(text []byte, number int) []byte {
-	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
-	for ; number > 1; number-- {
-		i := slices.IndexFunc(text, func(c byte) bool { return c == '\n' || c == '\r' })
-		if i < 0 {
-			return nil
+func lineStarts(text []byte) []int {
+	starts := []int{len(text) - len(bytes.TrimPrefix(text, []byte("\ufeff")))}
+	for i, c := range text {
+		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			starts = append(starts, i+1)
 		}
-		if text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n' {
-			i++
-		}
-		text = text[i+1:]
 	}
-	if i := slices.IndexFunc(text, func(c byte) bool { return c == '\n' || c == '\r' }); i >= 0 {
-		text = text[:i]
-	}
-	return text
+	return starts
 }
 
 // artifactURI gives a file as SARIF names it: relative to the current folder

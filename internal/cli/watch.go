@@ -238,9 +238,9 @@ func (v watchView) writePlan() {
 			list = append(list, text(", "))
 		}
 		if s.LoadEligible {
-			list = append(list, markOpen, space, name(plain, s.ID))
+			list = append(list, name(plain, markOpen.text+" "+s.ID))
 		} else {
-			list = append(list, markBlocked, space, name(yellow, s.ID))
+			list = append(list, name(yellow, markBlocked.text+" "+s.ID))
 		}
 	}
 	v.hang(0, 2, list...)

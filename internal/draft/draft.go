@@ -105,6 +105,7 @@ func (w *writer) unsaid(d *Draft) {
 		w.comment("TODO: say who publishes this, under trust.provenance.publisher.")
 	}
 	w.comment("TODO: state a licence and a language, if you want to claim them.")
+	w.comment("TODO: narrow the audience of units that are not for everybody.")
 	w.comment("TODO: add temporal.valid_until to units that go stale.")
 	w.comment("TODO: sign the manifest once you have a key; an unsigned one cannot be verified.")
 }

@@ -131,10 +131,10 @@ func (f *fixer) leave(path string, pos kcp.Position, format string, a ...any) {
 // finish applies the edits that keep the promise.
 func (f *fixer) finish(data []byte) *Fixed {
 	slices.SortFunc(f.edits, func(a, b edit) int { return a.start - b.start })
-	kept, after := f.proven(f.edits)
+	kept, found := f.proven(f.edits)
 	if len(kept) < len(f.edits) {
 		for _, e := range f.edits {
-			if !slices.ContainsFunc(kept, func(k edit) bool { return k.start == e.start }) {
+			if _, found := slices.BinarySearchFunc(kept, e.start, func(k edit, start int) int { return k.start - start }); !found {
 				f.leave(e.Path, e.Pos, "%s would become %s, and more than this field would read differently", e.Before, e.After)
 			}
 		}
@@ -144,9 +144,9 @@ func (f *fixer) finish(data []byte) *Fixed {
 	if len(kept) == 0 {
 		return fixed
 	}
-	differences := compare(f.before, after)
+	meanings := found.meanings(kept)
 	for i := range kept {
-		kept[i].Meaning = differences.below(kept[i].target)
+		kept[i].Meaning = meanings[kept[i].target]
 		fixed.Changes = append(fixed.Changes, kept[i].Change)
 	}
 	text := apply(f.text, kept)
@@ -161,11 +161,11 @@ func (f *fixer) finish(data []byte) *Fixed {
 // more than they promise. Each trial reads the manifest again.
 const mostTrials = 200
 
-// proven gives the edits that together change nothing but what they say, and the
-// manifest that they make.
-func (f *fixer) proven(edits []edit) ([]edit, *kcp.Manifest) {
-	if m, ok := f.keepsPromise(edits); ok {
-		return edits, m
+// proven gives the edits that together change nothing but what they say, and
+// what reads differently with them.
+func (f *fixer) proven(edits []edit) ([]edit, differences) {
+	if found, ok := f.keepsPromise(edits); ok {
+		return edits, found
 	}
 	var good []edit
 	for i := range edits[:min(len(edits), mostTrials)] {
@@ -173,26 +173,33 @@ func (f *fixer) proven(edits []edit) ([]edit, *kcp.Manifest) {
 			good = append(good, edits[i])
 		}
 	}
-	if m, ok := f.keepsPromise(good); ok {
-		return good, m
+	if found, ok := f.keepsPromise(good); ok {
+		return good, found
 	}
-	return nil, f.before
+	return nil, nil
 }
 
-func (f *fixer) keepsPromise(edits []edit) (*kcp.Manifest, bool) {
+func (f *fixer) keepsPromise(edits []edit) (differences, bool) {
 	if len(edits) == 0 {
-		return f.before, true
+		return nil, true
 	}
 	after, _, err := kcp.Parse(apply(f.text, edits), f.source)
 	if err != nil {
 		return nil, false
 	}
-	for path := range compare(f.before, after) {
-		if !slices.ContainsFunc(edits, func(e edit) bool { return e.changes && covers(e.target, path) }) {
+	allowed := map[string]bool{}
+	for i := range edits {
+		if edits[i].changes {
+			allowed[edits[i].target] = true
+		}
+	}
+	found := compare(f.before, after)
+	for path := range found {
+		if !coveredBy(allowed, path) {
 			return nil, false
 		}
 	}
-	return after, true
+	return found, true
 }
 
 // apply replaces pieces of text. The edits are in order and do not overlap.

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,36 +19,66 @@ type differences map[string][2]string
 // compare gives every field of the model that differs. It sees all exported
 // fields of [kcp.Manifest], so a field that is added there is compared too.
 func compare(before, after *kcp.Manifest) differences {
-	a, b := map[string]string{}, map[string]string{}
-	flatten(a, "", reflect.ValueOf(before).Elem())
-	flatten(b, "", reflect.ValueOf(after).Elem())
 	found := differences{}
-	for path, text := range a {
-		if b[path] != text {
-			found[path] = [2]string{text, b[path]}
-		}
-	}
-	for path, text := range b {
-		if _, both := a[path]; !both {
-			found[path] = [2]string{"", text}
+	x, y := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	for i := range x.NumField() {
+		field := x.Type().Field(i)
+		if field.IsExported() && field.Name != "Source" {
+			found.compare(yamlName(field.Name), x.Field(i), y.Field(i))
 		}
 	}
 	return found
 }
 
-// below says in one line how a field and all below it read differently.
-func (d differences) below(path string) string {
-	var parts []string
-	for p := range d {
-		if covers(path, p) {
-			parts = append(parts, p)
+// compare looks closer only where something differs: most units are the same.
+func (d differences) compare(path string, x, y reflect.Value) {
+	if x.Kind() == reflect.Slice && x.Len() == y.Len() {
+		for i := range x.Len() {
+			if !reflect.DeepEqual(x.Index(i).Interface(), y.Index(i).Interface()) {
+				d.flat(path+"["+strconv.Itoa(indexOf(x.Index(i), i))+"]", x.Index(i), y.Index(i))
+			}
+		}
+		return
+	}
+	if !reflect.DeepEqual(x.Interface(), y.Interface()) {
+		d.flat(path, x, y)
+	}
+}
+
+// flat compares two values field by field.
+func (d differences) flat(path string, x, y reflect.Value) {
+	a, b := map[string]string{}, map[string]string{}
+	flatten(a, path, x)
+	flatten(b, path, y)
+	for p, text := range a {
+		if b[p] != text {
+			d[p] = [2]string{text, b[p]}
 		}
 	}
-	slices.Sort(parts)
-	for i, p := range parts {
-		parts[i] = fmt.Sprintf("%s was %s, is %s", p, orNothing(d[p][0]), orNothing(d[p][1]))
+	for p, text := range b {
+		if _, both := a[p]; !both {
+			d[p] = [2]string{"", text}
+		}
 	}
-	return strings.Join(parts, "; ")
+}
+
+// meanings says in one line, for each target of the edits, how it and all below
+// it read differently.
+func (d differences) meanings(edits []edit) map[string]string {
+	targets := map[string]bool{}
+	for i := range edits {
+		targets[edits[i].target] = true
+	}
+	said := map[string]string{}
+	for _, path := range slices.Sorted(maps.Keys(d)) {
+		one := fmt.Sprintf("%s was %s, is %s", path, orNothing(d[path][0]), orNothing(d[path][1]))
+		for _, above := range ancestors(path) {
+			if targets[above] {
+				said[above] = strings.TrimPrefix(said[above]+"; "+one, "; ")
+			}
+		}
+	}
+	return said
 }
 
 func orNothing(text string) string {
@@ -57,11 +88,27 @@ func orNothing(text string) string {
 	return text
 }
 
-// covers reports whether a field is the one that is named, is below it, or says
-// how that was declared.
-func covers(path, field string) bool {
-	rest, ok := strings.CutPrefix(field, path)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[' || rest == "_declared" || rest == "_malformed")
+// coveredBy reports whether a field is one of those that are named, is below one,
+// or says how one was declared.
+func coveredBy(named map[string]bool, path string) bool {
+	return slices.ContainsFunc(ancestors(path), func(above string) bool { return named[above] })
+}
+
+// ancestors gives a path and every path above it. How a field was declared
+// belongs to the field.
+func ancestors(path string) []string {
+	list := []string{path}
+	for _, how := range []string{"_declared", "_malformed"} {
+		if field, ok := strings.CutSuffix(path, how); ok {
+			list = append(list, field)
+		}
+	}
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			list = append(list, path[:i])
+		}
+	}
+	return list
 }
 
 // flatten writes what a manifest says as paths and texts. The paths are those of
@@ -80,7 +127,7 @@ func flatten(out map[string]string, path string, v reflect.Value) {
 	case kcp.List:
 		switch {
 		case x.Malformed:
-			out[path] = fmt.Sprintf("malformed %q", x.Items)
+			out[path] = strings.TrimSuffix("malformed "+flowList(x.Items), " []")
 		case x.Declared:
 			out[path] = flowList(x.Items)
 		}
@@ -121,20 +168,14 @@ func flattenStruct(out map[string]string, path string, v reflect.Value) {
 	}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		if !field.IsExported() || field.Name == "Index" || field.Name == "Source" && path == "" {
+		if !field.IsExported() || field.Name == "Index" {
 			continue
 		}
-		below := yamlName(field.Name)
-		switch {
-		case below == "details": // fields of the unit itself
-			if !v.Field(i).IsNil() {
-				flatten(out, path, v.Field(i).Elem())
-			}
-			continue
-		case path != "":
-			below = path + "." + below
+		if field.Name != "Details" {
+			flatten(out, path+"."+yamlName(field.Name), v.Field(i))
+		} else if !v.Field(i).IsNil() { // fields of the unit itself
+			flatten(out, path, v.Field(i).Elem())
 		}
-		flatten(out, below, v.Field(i))
 	}
 }
 

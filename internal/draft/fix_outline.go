@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,10 +14,11 @@ import (
 
 // outline is where the values and keys of a text are, by the path of the field.
 type outline struct {
-	text  string
-	lines []int // offset of each line, as the YAML library counts them
-	slots map[string]slot
-	order []string // the paths, in the order of the text
+	text   string
+	lines  []int // offset of each line, as the YAML library counts them
+	breaks []int // offsets behind each line break, as findings count lines
+	slots  map[string]slot
+	order  []string // the paths, in the order of the text
 }
 
 // slot is one field: its value and, in a mapping, its key.
@@ -38,7 +40,7 @@ func readOutline(text string) (o *outline, err error) {
 		return nil, err
 	}
 	o = &outline{text: text, slots: map[string]slot{}}
-	o.lines = lineStarts(text)
+	o.lines, o.breaks = lineStarts(text), lineBreaks(text)
 	if len(doc.Content) == 1 {
 		o.walk("", doc.Content[0], 0)
 	}
@@ -114,9 +116,26 @@ func (o *outline) offset(n *yaml.Node) (int, bool) {
 // position gives line and column of an offset as findings count them: lines end
 // with LF, CR or CR LF, columns are bytes.
 func (o *outline) position(offset int) kcp.Position {
-	before := o.text[:offset]
-	line := 1 + strings.Count(before, "\n") + strings.Count(strings.ReplaceAll(before, "\r\n", ""), "\r")
-	return kcp.Position{Line: line, Column: offset - (strings.LastIndexAny(before, "\r\n") + 1) + 1}
+	line, found := slices.BinarySearch(o.breaks, offset)
+	if found {
+		line++ // the offset begins a line
+	}
+	start := 0
+	if line > 0 {
+		start = o.breaks[line-1]
+	}
+	return kcp.Position{Line: line + 1, Column: offset - start + 1}
+}
+
+// lineBreaks gives the offsets behind each line break.
+func lineBreaks(text string) []int {
+	var breaks []int
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\n' || text[i] == '\r' && !strings.HasPrefix(text[i+1:], "\n") {
+			breaks = append(breaks, i+1)
+		}
+	}
+	return breaks
 }
 
 // piece gives the place of a scalar on one line, quotes included. Scalars with a
@@ -167,20 +186,6 @@ func quotedLength(rest string, quote byte) int {
 // isPlain reports whether a scalar stands without quotes.
 func isPlain(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
-}
-
-// pattern is a path with its indices left out: units[].temporal.valid_from.
-func pattern(path string) string {
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		b.WriteByte(path[i])
-		if path[i] == '[' {
-			for i+1 < len(path) && path[i+1] != ']' {
-				i++
-			}
-		}
-	}
-	return b.String()
 }
 
 // lastKey is the last key of a path.

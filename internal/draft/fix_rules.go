@@ -126,7 +126,7 @@ func (f *fixer) boolean(finding *kcp.Finding, n *yaml.Node) {
 	case !known:
 		f.leave(finding.Path, finding.Pos, "%s is neither true nor false; write the one that you mean", quote(n.Value))
 	case value && slices.Contains(opensWhenTrue, key), !value && slices.Contains(opensWhenFalse, key):
-		f.leave(finding.Path, finding.Pos, "%s: %s would open what is closed now; write it yourself if it should be open", key, word)
+		f.leave(finding.Path, finding.Pos, "%s would open what is closed now; write it yourself if it should be open", word)
 	default:
 		f.propose(edit{
 			Change: Change{Code: FixBoolean, Path: finding.Path, After: word, Reason: "only true and false are booleans"},

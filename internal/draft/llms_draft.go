@@ -167,9 +167,13 @@ func (c *llmsDraft) unit(l *link, file string) Unit {
 	if id == "" {
 		id = slug(nameOfPath(file))
 	}
+	words := l.triggers()
+	if c.ids[id] { // what the name does not tell apart, the path may
+		words = append(match.Terms(nameOfPath(file)), words...)
+	}
 	u := Unit{
 		ID: c.ids.take(id), Path: file, Intent: l.description,
-		Scope: "global", Audience: everybody, Triggers: keepWords(l.triggers()),
+		Scope: "global", Audience: everybody, Triggers: keepWords(words),
 	}
 	if u.Intent == "" {
 		u.Intent = title

@@ -45,7 +45,8 @@ var (
 // behind a colon or a dash, with text before the link, or no link but an
 // address. Links in code, comments, quotations and running text are not part of
 // a list and do not count. Only where no list has a link do lines count that are
-// nothing but a link, with a label before it or not. Without any link the error
+// nothing but a link, with a label before it or not, or a label and a path from
+// the root. Without any link the error
 // is errNoLinks, and the text is given all the same.
 func readLLMsTxt(data []byte) (*llmsTxt, error) {
 	if len(data) > maxLLMsTxtBytes {
@@ -109,12 +110,14 @@ func (r *llmsReader) line(line string) {
 		r.heading(level, plainText(head))
 	case isItem:
 		r.item(item)
+		r.loosePath(item)
 		listed = true
 	case r.listed && trimmed != "" && trimmed != line:
 		r.more(trimmed)
 		listed = true
 	default:
 		r.looseLine(trimmed)
+		r.loosePath(trimmed)
 		before = trimmed
 	}
 	r.before, r.listed = before, listed
@@ -172,6 +175,14 @@ func (r *llmsReader) looseLine(line string) {
 		title = label
 	}
 	r.loose = append(r.loose, link{title: plainText(title), target: found[0].target, section: r.section, below: r.below})
+}
+
+// loosePath keeps a line or an item that is a label and a path from the root.
+func (r *llmsReader) loosePath(line string) {
+	label, target, ok := strings.Cut(line, ": /")
+	if ok && label != "" && !strings.ContainsAny(target, " \t") && len(linksIn(line)) == 0 && len(r.loose) < maxLLMsTxtLinks {
+		r.loose = append(r.loose, link{title: plainText(label), target: "/" + target, section: r.section, below: r.below})
+	}
 }
 
 // quote reads a line of the summary, which is the first quotation, or of the

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/local"
+	"github.com/writ-dev/writ/store"
+)
+
+// driver drives a run that exists, with the agent that it began with.
+type driver struct {
+	*runner
+	store *storeFlags
+	agent *agentFlag
+}
+
+// drive opens everything, tells the engine something and shows what became of it.
+func (d driver) drive(ctx context.Context, exec string, tell func(*local.Runtime, *local.Agent) (engine.Report, error)) error {
+	path := d.store.path(d.runner)
+	agent, err := d.agent.of(ctx, d.runner, path, exec)
+	if err != nil {
+		return grantHint(err)
+	}
+	watch := d.watchRun(d.store.json)
+	rt, err := local.Open(ctx, path, agent, local.Options{Now: d.Now, Random: d.Random, Observe: watch.see})
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	report, err := tell(rt, agent)
+	var pinned *engine.PinnedError
+	switch {
+	case errors.As(err, &pinned):
+		return hintedError{err, "Name the agent file that the run began with: --agent agent.yaml"}
+	case errors.Is(err, store.ErrLeased):
+		return leasedError(ctx, rt.Store, exec)
+	case err != nil && report.Exec == "":
+		return err
+	}
+	return watch.end(ctx, rt.Store, report, err)
+}
+
+// leasedError says until when a run belongs to another process. One that has ended
+// without a word keeps its lease until then.
+func leasedError(ctx context.Context, s store.Store, exec string) error {
+	head, err := s.Head(ctx, exec)
+	if err != nil {
+		return err
+	}
+	return hintedError{
+		fmt.Errorf("another process has run %s until %s, unless it goes on with it", exec, timeText(head.Expires.UnixMilli())),
+		"If that process has ended, try again then.",
+	}
+}
+
+type resumeOptions struct {
+	*runner
+	store   storeFlags
+	agent   agentFlag
+	person  personFlag
+	event   given
+	key     given
+	payload given
+	id      given
+	token   given
+	input   given
+	settle  given
+	result  given
+	failed  given
+}
+
+func newResume(r *runner) *cobra.Command {
+	o := &resumeOptions{runner: r}
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "let a run go on",
+		Long: "resume takes a run up where its log ends: after a crash, or when its time has come. With --event it delivers an event from " +
+			"outside, with --token an input, with --settle what a person knows of an effect whose outcome nobody recorded. The run " +
+			"goes on with the agent file that it began with.",
+		Example: `writ resume refund-o7
+writ resume order-3 --event paid --key '"o3"' --payload '{"by": "card"}' --event-id pay-77
+writ resume refund-o7 --settle KEY --result '{"done": true}'`,
+		Annotations: runExits(),
+		Args:        oneRun,
+		RunE:        func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
+	}
+	happened := flagGroup{cmd.Flags(), "Event"}
+	happened.value(&o.event, "event", "NAME", "paid", "the event that has happened")
+	happened.value(&o.key, "key", "JSON", `'"o7"'`, "what tells events of one name apart")
+	happened.value(&o.payload, "payload", "JSON", `'{"by": "card"}'`, "what the event says: JSON or YAML, or @FILE")
+	happened.value(&o.id, "event-id", "ID", "pay-77", "the event's own id: a second delivery of one id has no effect")
+	input := flagGroup{cmd.Flags(), "Input"}
+	input.value(&o.token, "token", "TOKEN", "wt_...", "the token of the input that the run waits for")
+	input.value(&o.input, "input", "JSON", `'{"n": 1}'`, "the input: JSON or YAML, or @FILE")
+	effect := flagGroup{cmd.Flags(), "Effect"}
+	effect.value(&o.settle, "settle", "KEY", "3f2a...", "say what became of the effect with this key")
+	effect.value(&o.result, "result", "JSON", `'{"done": true}'`, "it happened, with this result")
+	effect.value(&o.failed, "failed", "TEXT", `"it never arrived"`, "it did not happen, because")
+	o.person.declare(cmd, "who says so")
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (o *resumeOptions) check() error {
+	ways := 0
+	for _, f := range []given{o.event, o.token, o.settle} {
+		if f.set {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return usagef("", "--event, --token and --settle are different things; give one")
+	case !o.event.set && (o.key.set || o.payload.set || o.id.set):
+		return usagef("Name the event with --event.", "--key, --payload and --event-id are about an event")
+	case o.input.set && !o.token.set:
+		return usagef("The token was shown when the run was suspended.", "--input needs --token")
+	case o.settle.set && o.result.set == o.failed.set:
+		return usagef("", "--settle needs one of --result and --failed")
+	case !o.settle.set && (o.result.set || o.failed.set):
+		return usagef("", "--result and --failed are about an effect; name it with --settle")
+	}
+	return nil
+}
+
+func (o *resumeOptions) run(ctx context.Context, exec string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	key, err := o.jsonFlag(&o.key, "key")
+	if err != nil {
+		return err
+	}
+	payload, err := o.jsonFlag(&o.payload, "payload")
+	if err != nil {
+		return err
+	}
+	input, err := o.jsonFlag(&o.input, "input")
+	if err != nil {
+		return err
+	}
+	outcome, err := o.outcome()
+	if err != nil {
+		return err
+	}
+	who := o.person.who()
+	d := driver{o.runner, &o.store, &o.agent}
+	return d.drive(ctx, exec, func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+		switch {
+		case o.event.set:
+			report, err := rt.Engine.Signal(ctx, exec, engine.Signal{
+				Name: o.event.text, Key: key, ID: o.id.text, Payload: payload, By: who.name, Method: who.method,
+			})
+			if report.Duplicate {
+				o.say("the event " + o.id.text + " was delivered before; nothing happens")
+			}
+			return report, err
+		case o.token.set:
+			return rt.Engine.Resume(ctx, exec, o.token.text, input, who.name)
+		case o.settle.set:
+			return rt.Engine.Settle(ctx, exec, o.settle.text, outcome, who.name)
+		}
+		return rt.Engine.Drive(ctx, exec)
+	})
+}
+
+// outcome is what a person knows of an effect.
+func (o *resumeOptions) outcome() (engine.Outcome, error) {
+	if o.failed.set {
+		return engine.Outcome{Failed: true, Class: graph.ClassInternal, Error: o.failed.text}, nil
+	}
+	result, err := o.jsonFlag(&o.result, "result")
+	return engine.Outcome{Result: result}, err
+}
+
+type cancelOptions struct {
+	*runner
+	store  storeFlags
+	agent  agentFlag
+	person personFlag
+	reason given
+}
+
+func newCancel(r *runner) *cobra.Command {
+	o := &cancelOptions{runner: r}
+	cmd := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "end a run that is not over",
+		Long: "cancel ends a run: a node that is under way is stopped, questions are withdrawn, and the log says who asked for it and " +
+			"why. What has happened is not undone.",
+		Example:     `writ cancel refund-o7 --reason "the customer called"`,
+		Annotations: exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage),
+		Args:        oneRun,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			who := o.person.who()
+			d := driver{o.runner, &o.store, &o.agent}
+			err := d.drive(cmd.Context(), words[0], func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+				return rt.Engine.Cancel(cmd.Context(), words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+			})
+			return o.cancelled(cmd.Context(), words[0], err)
+		},
+	}
+	flagGroup{cmd.Flags(), "Cancel"}.value(&o.reason, "reason", "TEXT", `"the customer called"`, "why, for the record")
+	o.person.declare(cmd, "who asks for it")
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
+	return cmd
+}
+
+// cancelled makes the end that was asked for a good one.
+func (o *cancelOptions) cancelled(ctx context.Context, exec string, err error) error {
+	if !errors.Is(err, errNegative) || o.refusedToEnd(ctx, exec) {
+		return err
+	}
+	return nil
+}
+
+func (o *cancelOptions) refusedToEnd(ctx context.Context, exec string) bool {
+	s, err := o.store.open(ctx, o.runner)
+	if err != nil {
+		return true
+	}
+	defer s.Close()
+	head, err := s.Head(ctx, exec)
+	return err != nil || head.Status != store.Cancelled
+}
+
+type forkOptions struct {
+	*runner
+	store  storeFlags
+	agent  agentFlag
+	person personFlag
+	at     given
+	id     given
+}
+
+func newFork(r *runner) *cobra.Command {
+	o := &forkOptions{runner: r}
+	cmd := &cobra.Command{
+		Use:   "fork RUN --at SEQ",
+		Short: "start a new run from a point of another",
+		Long: "fork starts a new run from the first checkpoint at or after an event: with the state, the counters and the budget of then. " +
+			"What was open there begins anew, and effects from there on happen again. The new run is linked to the old one, which " +
+			"stays as it is.",
+		Example:     "writ fork refund-o7 --at 12 --id refund-o7-again",
+		Annotations: runExits(),
+		Args:        oneRun,
+		RunE:        func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
+	}
+	fork := flagGroup{cmd.Flags(), "Fork"}
+	fork.value(&o.at, "at", "SEQ", "12", "the event from which the new run starts")
+	fork.value(&o.id, "id", "RUN", "refund-o7-again", "the id of the new run (default: one is drawn)")
+	o.person.declare(cmd, "who starts the new run")
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
+	return cmd
+}
+
+func (o *forkOptions) run(ctx context.Context, exec string) error {
+	at, err := o.at.count("at")
+	if err != nil || at.Value < 1 {
+		return usagef("`writ runs events "+exec+"` lists them.", "fork needs an event: --at SEQ, such as --at 12")
+	}
+	id := o.id.text
+	if id == "" {
+		if id, err = local.NewID(exec+"-fork", local.Options{Random: o.Random}); err != nil {
+			return err
+		}
+	}
+	who := o.person.who()
+	path := o.store.path(o.runner)
+	d := driver{o.runner, &o.store, &o.agent}
+	return d.drive(ctx, exec, func(rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
+		if err := agent.Keep(path, id); err != nil {
+			return engine.Report{}, err
+		}
+		return rt.Engine.Fork(ctx, exec, uint64(at.Value), id, who.name)
+	})
+}
