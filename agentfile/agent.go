@@ -70,7 +70,7 @@ func Read(source string, open func(name string) ([]byte, error), o Options) (*Ag
 		open: open, o: o, dir: path.Dir(source),
 		agent: &Agent{Source: source, Files: map[string][]byte{}, Graphs: map[string]Child{}},
 	}
-	data, err := l.file(source)
+	data, err := l.file(source, artifact.MaxDocumentBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,7 @@ type loader struct {
 	agent    *Agent
 	pack     *policy.Pack
 	problems []error // of the files that the file names
+	stated   bool    // whether there is a state schema, good or bad
 
 	graphs []placedGraph // in the order of reading, the agent's own first
 }
@@ -117,6 +118,9 @@ type place struct {
 
 func (p place) problem(pointer, text string) artifact.Problem {
 	line, column := p.doc.Position(p.prefix + pointer)
+	if strings.HasPrefix(text, "unknown member") {
+		line, column = p.doc.NamePosition(p.prefix + pointer)
+	}
 	return artifact.Problem{Pointer: p.prefix + pointer, Line: line, Column: column, Text: text}
 }
 
@@ -133,7 +137,7 @@ func (p place) error(err error) error {
 	return moved
 }
 
-func (l *loader) file(name string) ([]byte, error) {
+func (l *loader) file(name string, limit int) ([]byte, error) {
 	if data, ok := l.agent.Files[name]; ok {
 		return data, nil
 	}
@@ -141,8 +145,8 @@ func (l *loader) file(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > artifact.MaxDocumentBytes {
-		return nil, fmt.Errorf("%s: more than %d bytes", name, artifact.MaxDocumentBytes)
+	if len(data) > limit {
+		return nil, fmt.Errorf("%s: more than %d bytes", name, limit)
 	}
 	l.agent.Files[name] = data
 	return data, nil
@@ -164,7 +168,7 @@ func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, 
 		if name == "" {
 			return part{}, false
 		}
-		data, err := l.file(name)
+		data, err := l.file(name, artifact.MaxDocumentBytes)
 		if err != nil {
 			f.Report("%s", err)
 			return part{}, false

@@ -23,7 +23,9 @@ func (l *loader) compileGraph(name string, p part, state *graph.Schema) (*graph.
 		l.agent.Warnings = append(l.agent.Warnings, Warning{p.at.doc.Source(), x.Line, x.Column, x.Text})
 	}
 	if c.Schema == nil {
-		l.refuse(p.at, "", "the graph does not declare its state; give the agent file a state schema")
+		if !l.stated {
+			l.refuse(p.at, "", "the graph does not declare its state; give the agent file a state schema")
+		}
 		return nil, nil
 	}
 	l.graphs = append(l.graphs, placedGraph{name, c, p.at})
@@ -66,12 +68,15 @@ type GrantError struct {
 type MissingGrant struct {
 	Source       string // where the node stands
 	Line, Column int
-	Node         string
+	Node         string // "" where the agent as a whole is refused
 	Denial       *policy.Denial
 }
 
 // String gives the missing grant in one line.
 func (m MissingGrant) String() string {
+	if m.Node == "" {
+		return fmt.Sprintf("%s:%d:%d: the pack does not admit the agent: %s", m.Source, m.Line, m.Column, m.Denial.Message)
+	}
 	return fmt.Sprintf("%s:%d:%d: node %s: %s", m.Source, m.Line, m.Column, m.Node, m.Denial.Message)
 }
 
@@ -88,7 +93,7 @@ func (e *GrantError) Error() string {
 func (l *loader) checkGrants() error {
 	a := l.agent
 	if denial := a.Policy.Admit(policy.Run{Graph: a.Graph.Digest, Definition: a.Digest, NowMS: l.o.NowMS}); denial != nil {
-		return &GrantError{a.Policy.Pack().ID, []MissingGrant{{Source: a.Source, Line: 1, Column: 1, Node: a.Graph.Entry.ID, Denial: denial}}}
+		return &GrantError{a.Policy.Pack().ID, []MissingGrant{{Source: a.Source, Line: 1, Column: 1, Denial: denial}}}
 	}
 	missing := &GrantError{Pack: a.Policy.Pack().ID}
 	l.walk("", a.Policy, missing, nil)
@@ -113,7 +118,8 @@ func (l *loader) walk(name string, p *policy.Policy, missing *GrantError, above 
 	for i := range g.compiled.Nodes {
 		n := &g.compiled.Nodes[i]
 		pointer := nodePointer(g.compiled, n)
-		problem := g.at.problem(pointer, "")
+		problem := artifact.Problem{Pointer: g.at.prefix + pointer}
+		problem.Line, problem.Column = g.at.doc.NamePosition(problem.Pointer)
 		if problem.Text = l.unknownName(n, above); problem.Text != "" {
 			unknown.Problems = append(unknown.Problems, problem)
 			continue
@@ -173,12 +179,21 @@ func (l *loader) needs(n *graph.Node, p *policy.Policy) (*policy.Denial, *policy
 	case graph.KindTool:
 		t := l.agent.Tools[n.Name]
 		call.Kind, call.Capability = t.Kind(), t.Capability
+		if t.Module != nil {
+			call.Module = t.Module.Digest
+		}
+		if c := t.Command; c != nil {
+			call.Program, call.Env = c.Program, slices.Concat(c.Env, keysOf(c.Set), keysOf(c.Secrets))
+			for _, arg := range c.Args {
+				call.Argv = append(call.Argv, policy.ProgramInput{Text: arg})
+			}
+		}
 	case graph.KindModel:
 		call.Kind = policy.KindModel
 	case graph.KindRetrieve:
 		call.Kind = policy.KindRetrieve
 	case graph.KindCall:
-		call.Kind = policy.KindHandoff
+		call.Kind, call.Graph = policy.KindHandoff, l.agent.Graphs[n.Name].Graph.Digest
 		if !granted(p, call) {
 			break
 		}

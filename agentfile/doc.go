@@ -23,7 +23,7 @@
 //	      - when: {order: o7}
 //	        result: {cents: 900}
 //	  count:
-//	    command: {program: /usr/bin/wc, args: [-l], json: false}
+//	    command: {program: /usr/bin/wc, args: [-l]}    # or http, wasm, claims
 //	models:
 //	  fast:
 //	    price: {input: 800000, output: 4000000}  # micro-USD per million tokens

@@ -61,6 +61,7 @@ func (l *loader) readState(f artifact.Field) *graph.Schema {
 	if !f.Present() {
 		return nil
 	}
+	l.stated = true
 	p, ok := l.readPart(f, artifact.Member{Name: "version", Value: artifact.UintValue(1)})
 	if !ok {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/writ-dev/writ/schema"
 )
 
-// Tool is what a tool node calls. It has one of Answers, Command and Endpoint.
+// Tool is what a tool node calls. It has one of Answers, Command, Endpoint, Module
+// and Claims.
 type Tool struct {
 	Capability string        // that the pack must grant
 	Namespace  string        // that it works in
@@ -20,6 +21,8 @@ type Tool struct {
 	Answers  []Answer
 	Command  *Command
 	Endpoint *Endpoint
+	Module   *Module
+	Claims   *Claims
 }
 
 // Kind says as what policy judges the tool.
@@ -29,6 +32,10 @@ func (t Tool) Kind() policy.Kind {
 		return policy.KindExec
 	case t.Endpoint != nil:
 		return policy.KindHTTP
+	case t.Module != nil:
+		return policy.KindWASM
+	case t.Claims != nil:
+		return policy.KindClaims
 	}
 	return policy.KindTool
 }
@@ -97,9 +104,52 @@ func (l *loader) readWork(name string, o *artifact.Object, t *Tool) {
 		ways++
 		t.Endpoint = l.readEndpoint(endpoint)
 	}
-	if ways != 1 {
-		o.Field().Report("tool %s: write one of answers, command and http", name)
+	if module := o.May("wasm"); module.Present() {
+		ways++
+		t.Module = l.readModule(module)
 	}
+	if claims := o.May("claims"); claims.Present() {
+		ways++
+		x := claims.Object()
+		t.Claims = &Claims{File: l.resolve(x.Need("file"))}
+		x.RefuseUnknown()
+	}
+	if ways != 1 {
+		o.Field().Report("tool %s: write one of answers, command, http, wasm and claims", name)
+	}
+}
+
+// Module is a WebAssembly module; see package port/wasm.
+type Module struct {
+	Bytes       []byte
+	Digest      artifact.Digest // of the bytes, which the pack names
+	Function    string          // of a library; "" for a WASI command
+	MemoryBytes uint64
+}
+
+// maxModuleBytes bounds a module, which is kept with the agent of every run.
+const maxModuleBytes = 32 << 20
+
+func (l *loader) readModule(f artifact.Field) *Module {
+	o := f.Object()
+	m := &Module{Function: o.May("function").Text(), MemoryBytes: o.May("memory_bytes").Uint64()}
+	file := o.Need("file")
+	o.RefuseUnknown()
+	name := l.resolve(file)
+	if !file.Present() || name == "" {
+		return m
+	}
+	var err error
+	if m.Bytes, err = l.file(name, maxModuleBytes); err != nil {
+		file.Report("%s", err)
+	}
+	m.Digest = artifact.Sum(m.Bytes)
+	return m
+}
+
+// Claims is an embedded claim graph; see package port/claims.
+type Claims struct {
+	File string // of the journal, which is made when it is first used
 }
 
 func readAmount(f artifact.Field) policy.Amount {

@@ -178,7 +178,7 @@ func (t *turn) encode() []byte {
 	w.open('[')
 	for i := range p.threads {
 		w.item()
-		w.thread(p, &p.threads[i])
+		w.thread(&p.threads[i])
 	}
 	w.end(']')
 	w.timers(p.timers)
@@ -248,12 +248,12 @@ func (w *writer) taint(marks map[string]policy.Taint) {
 	w.end('}')
 }
 
-func (w *writer) thread(p *Position, th *thread) {
+func (w *writer) thread(th *thread) {
 	w.open('{')
 	if b := th.branch; b != nil {
 		w.text("fork", b.Fork.ID)
 		w.text("branch", b.Name)
-		w.branchState(p, th)
+		w.branchState(th)
 	}
 	w.text("node", th.node)
 	w.uint("visit", uint64(th.visit))
@@ -288,11 +288,23 @@ func (w *writer) thread(p *Position, th *thread) {
 
 // branchState writes what a branch has changed since its fork, whose state stands
 // with the thread of the fork.
-func (w *writer) branchState(p *Position, th *thread) {
-	fork := &p.threads[p.thread(th.branch.Parent)]
-	w.value("changes", graph.Difference(fork.base, th.state, th.branch.Writes).AsValue())
+func (w *writer) branchState(th *thread) {
+	if th.changes != nil {
+		w.name("changes")
+		w.b = append(w.b, th.changes...)
+	}
 	w.uint("revision", th.state.Revision)
 	w.provenance(th.state.Provenance)
+}
+
+// changed works out anew what a branch has changed.
+func (p *Position) changed(th *thread) {
+	fork := &p.threads[p.thread(th.branch.Parent)]
+	if patch := graph.Difference(fork.base, th.state, th.branch.Writes); len(patch.Operations) > 0 {
+		th.changes = patch.Encode()
+	} else {
+		th.changes = nil
+	}
 }
 
 func (w *writer) effect(e *openEffect) {

@@ -121,19 +121,18 @@ func TestVersion1Runs(t *testing.T) {
 
 // scripted is a run on the machine alone.
 type scripted struct {
-	t        *testing.T
-	m        *Machine
-	f        *runFixture
-	p        Position
-	reads    int
-	next     int // of the script
-	heads    int // loop heads, at which the reference asks about cancellation
-	log      []event.Record
-	calls    []string
-	states   []string // checkpoints in the version 1 form, without the event cursor
-	projects int
-	first    uint64
-	content  content
+	t       *testing.T
+	m       *Machine
+	f       *runFixture
+	p       Position
+	reads   int
+	next    int // of the script
+	heads   int // loop heads, at which the reference asks about cancellation
+	log     []event.Record
+	calls   []string
+	states  []string // checkpoints in the version 1 form, without the event cursor
+	first   uint64
+	content content
 }
 
 func compareRun(t *testing.T, name string, f *runFixture) []string {

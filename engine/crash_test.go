@@ -112,7 +112,12 @@ func TestFaultAtEveryWrite(t *testing.T) {
 // finish takes a run up in a new process until it has ended, and checks it.
 func finish(t *testing.T, st store.Store, d *Definition, port *askedCounter, name string) {
 	t.Helper()
-	e, err := New(Config{Store: st, Ports: map[string]Port{"tool": port}, Clock: stillClock{}, Owner: "second", Definitions: []*Definition{d}})
+	finishAs(t, st, d, port, "second", name)
+}
+
+func finishAs(t *testing.T, st store.Store, d *Definition, port *askedCounter, owner, name string) {
+	t.Helper()
+	e, err := New(Config{Store: st, Ports: map[string]Port{"tool": port}, Clock: stillClock{}, Owner: owner, Definitions: []*Definition{d}})
 	if err != nil {
 		t.Fatal(err)
 	}

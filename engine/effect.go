@@ -143,11 +143,6 @@ func (t *turn) effectDone(in EffectDone) *Refusal {
 		source = event.SourceAsked
 	}
 	n, e := t.node(th), th.effect
-	if t.redactor != nil { // so that it knows the secrets which the result may echo
-		if args, _, err := t.effectCall(th, n); err == nil {
-			t.redactor.Redact(event.ScopeArgs, args)
-		}
-	}
 	suspended := th.phase == unknown
 	if !suspended && source == event.SourcePort {
 		t.tick(th.fromMS, t.now)
@@ -155,26 +150,13 @@ func (t *turn) effectDone(in EffectDone) *Refusal {
 		t.p.lastMS = max(t.p.lastMS, t.now)
 	}
 	o := in.Outcome
-	o.Usage.Steps, o.Usage.TimeMS = 0, 0
-	t.p.ledger.Settle(e.key, o.Usage)
-	if o.Failed {
-		t.emit(th, &event.EffectFailed{
-			Key: e.key, Class: clip(o.Class), Error: t.text(o.Error), Retryable: o.Retryable, Source: source,
-			Usage: usageOf(o.Usage), Left: t.budget(),
-		})
-	} else if in.recorded != nil {
-		t.emit(th, &event.EffectSettled{Key: e.key, Result: in.recorded.result, Source: source, Usage: usageOf(o.Usage), Left: t.budget()})
-	} else {
-		t.settle(th, e, &o, source)
-	}
+	t.recordOutcome(th, &o, source, in.recorded)
 	t.closeIntent(e)
 	th.effect = nil
 	if suspended {
 		t.emit(th, &event.Resumed{Cause: event.CauseEffect, By: clip(in.By), Method: methodOf(in.By)})
 	}
-	if over := t.charge(graph.Usage{}); over != "" {
-		t.countStep(th)
-		t.endRun(th, string(policy.CodeBudgetExhausted), over)
+	if t.overCharged(th) {
 		return nil
 	}
 	switch {
@@ -188,6 +170,31 @@ func (t *turn) effectDone(in EffectDone) *Refusal {
 		t.complete(th, n, o.Result, graph.Usage{})
 	}
 	return nil
+}
+
+// recordOutcome charges an outcome and records it.
+func (t *turn) recordOutcome(th *thread, o *Outcome, source string, recorded *recordedStep) {
+	e := th.effect
+	if t.redactor != nil { // so that it knows the secrets which the outcome may echo
+		if args, _, err := t.effectCall(th, t.node(th)); err == nil {
+			if _, _, err := t.redactor.Redact(event.ScopeArgs, args); err != nil {
+				t.fail(err)
+			}
+		}
+	}
+	o.Usage.Steps, o.Usage.TimeMS = 0, 0
+	t.p.ledger.Settle(e.key, o.Usage)
+	switch {
+	case o.Failed:
+		t.emit(th, &event.EffectFailed{
+			Key: e.key, Class: clip(o.Class), Error: t.text(o.Error), Retryable: o.Retryable, Source: source,
+			Usage: usageOf(o.Usage), Left: t.budget(),
+		})
+	case recorded != nil:
+		t.emit(th, &event.EffectSettled{Key: e.key, Result: recorded.result, Source: source, Usage: usageOf(o.Usage), Left: t.budget()})
+	default:
+		t.settle(th, e, o, source)
+	}
 }
 
 // recordedStep is what a log says of a visit whose result nobody kept.

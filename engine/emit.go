@@ -21,7 +21,12 @@ func (t *turn) add(h event.Header, body event.Payload) event.Record {
 	if t.err != nil {
 		return event.Record{}
 	}
-	r, err := t.chain.Append(event.Event{Header: h, Body: body})
+	if t.arena == nil {
+		t.arena = make([]byte, 0, 3<<10)
+		t.out.Events = make([]event.Record, 0, 6)
+	}
+	r, arena, err := t.chain.AppendInto(t.arena, event.Event{Header: h, Body: body})
+	t.arena = arena
 	if err != nil {
 		t.fail(err)
 		return event.Record{}

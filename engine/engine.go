@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -28,6 +29,10 @@ type Config struct {
 	Lease       time.Duration   // how long a run stays with a worker that gives no sign; 0 is 30 s
 	Poll        time.Duration   // how often Work looks for what is due; 0 is 1 s
 	Parallel    int             // runs that Work drives at once; 0 is 64
+
+	// Sign are the keys that sign the head of a log when its run is suspended or
+	// over. Nil signs nothing, and a log is then never more than intact.
+	Sign []ed25519.PrivateKey
 
 	// Tokens is told of fresh tokens once the suspension that they end is durable.
 	// Nil leaves them to the report of the call that led to them.
@@ -165,6 +170,8 @@ var (
 	// ErrStopped means that the context ended first. The run goes on when it is
 	// driven again.
 	ErrStopped = errors.New("stopped before the run could go on")
+	// ErrExists means that the execution id is taken, for good.
+	ErrExists = errors.New("the execution id is taken")
 	// ErrTampered means that a stored checkpoint is not the one that the log names.
 	ErrTampered = errors.New("the checkpoint is not the one that the log names")
 )
@@ -216,10 +223,17 @@ func (e *Engine) start(ctx context.Context, d *Definition, start Start) (Report,
 		return Report{}, err
 	}
 	s, err := e.open(ctx, start.Exec, d)
+	if errors.Is(err, errOpen) || errors.Is(err, store.ErrDeleted) {
+		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+	}
 	if err != nil {
 		return Report{}, err
 	}
-	return s.run(ctx, start)
+	r, err := s.run(ctx, start)
+	if s.p.exec == "" && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrEnded)) {
+		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+	}
+	return r, err
 }
 
 // salt draws the salt of a run's redactions, where there may be any.

@@ -146,6 +146,18 @@ d: {end: =state.n, reads: [/n]}
 	wants(t, "used", r.Used.Tokens, 5000)
 }
 
+func TestHandlersReserveToo(t *testing.T) {
+	d := define(t, graphText("{/n: number?}", `
+a: {handler: add, reads: [/n], writes: [/n], reserve: {tokens: 9000}, next: b}
+b: {handler: add, reads: [/n], writes: [/n], reserve: {tokens: 10000}, next: d, routes: {denied: d}}
+d: {end: =state.n, reads: [/n]}
+`), packText, Definition{Handlers: map[string]Handler{"add": {Run: add("/n")}}})
+	l := newLab(t, nil)
+	r := l.start(d, "run", `{}`)
+	wants(t, "result", fmt.Sprint(r.Result, " ", r.Used.Tokens, " ", r.Error), "1 1 ")
+	l.events("run")
+}
+
 func TestWaitForEventIsConsumedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := define(t, graphText("{/order: string, /by: any?}", `
@@ -477,32 +489,4 @@ func TestHandlerFailuresEndTheRun(t *testing.T) {
 			t.Errorf("%s: %s %q", name, r.Status, r.Error)
 		}
 	}
-}
-
-// FuzzRestore reads any bytes as a checkpoint. What is read can be written again,
-// and driven.
-func FuzzRestore(f *testing.F) {
-	d := define(f, graphText("{/n: number, /answer: object?}", approveGraph), packText, Definition{})
-	m := NewMachine(d)
-	out, err := m.Step(Position{}, Input{NowMS: 1, Mint: (&model{}), What: Start{Exec: "run", Method: event.MethodSystem, State: graph.Snapshot{SchemaID: d.Schema.ID, Value: value(`{"n":1}`)}}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(out.Checkpoint.Bytes)
-	f.Add([]byte(`{"v":2}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := m.Restore(data, event.Head{Exec: "run", Seq: out.Position.head.Seq, Digest: out.Position.head.Digest})
-		if err != nil {
-			return
-		}
-		p.Status()
-		p.Proposals()
-		p.InputTokens()
-		p.UnknownEffects()
-		for _, what := range []Happening{Recover{}, Cancel{Method: event.MethodSystem}, TimerDue{"t5"}, Decide{Proposal: artifact.Sum(nil)}, Resume{}, Signal{Name: "x"}} {
-			if _, err := m.Step(p, Input{NowMS: 2, What: what}); err != nil {
-				continue // a position that no machine makes may be refused, not crash
-			}
-		}
-	})
 }

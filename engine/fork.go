@@ -37,7 +37,7 @@ func (t *turn) join(th *thread, join *graph.Node) {
 	parent.joined = append(slices.Clip(parent.joined), b.Name)
 	done := len(parent.joined) == len(b.Fork.Fork.Branches)
 	if done {
-		*parent = thread{branch: parent.branch, node: join.ID, state: parent.state, steps: parent.steps + th.steps}
+		*parent = thread{branch: parent.branch, node: join.ID, state: parent.state, changes: parent.changes, steps: parent.steps + th.steps}
 	}
 	at := t.p.thread(b)
 	t.p.threads = slices.Delete(t.p.threads, at, at+1)

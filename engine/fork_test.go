@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/memory"
 )
+
+var schedules = flag.Int("schedules", 200, "how many shuffled schedules the parallel branches run under")
 
 // wideFork is a fork of n branches of two handlers each.
 func wideFork(t testing.TB, n int, first, second graph.Handler) *Definition {
@@ -54,9 +57,9 @@ func (stillClock) After(time.Duration) (<-chan time.Time, func()) { return nil, 
 // TestParallelBranchesGiveIdenticalBytes runs 64 branches under shuffled
 // schedules: a random part of the handlers yields and waits for others.
 func TestParallelBranchesGiveIdenticalBytes(t *testing.T) {
-	schedules := 1000
-	if testing.Short() || raceEnabled {
-		schedules = 50
+	schedules := *schedules
+	if testing.Short() {
+		schedules = 30
 	}
 	var mu sync.Mutex
 	var random *rand.Rand

@@ -20,7 +20,7 @@ func (t *turn) nodeDone(in NodeDone) *Refusal {
 	}
 	t.tick(th.fromMS, t.now)
 	used := graph.Usage{Tokens: in.Result.Tokens, CostMicros: in.Result.CostMicros}
-	if over := t.charge(used); over != "" {
+	if over := t.chargeHandler(th, n, used); over != "" {
 		t.countStep(th)
 		t.endRunUsing(th, string(policy.CodeBudgetExhausted), over, used)
 		return nil
@@ -49,6 +49,16 @@ func (t *turn) timedOut(th *thread, n *graph.Node, used graph.Usage) {
 		return
 	}
 	t.failNode(th, n, failure{class: graph.ClassTimeout, code: "timeout", text: "no answer before the deadline", used: used})
+}
+
+// chargeHandler settles what was reserved for the attempt. Once a visit is
+// suspended nothing is held any more, and what it uses then is added.
+func (t *turn) chargeHandler(th *thread, n *graph.Node, used graph.Usage) string {
+	if n.Reserve == (graph.Usage{}) || th.input.Set {
+		return t.charge(used)
+	}
+	t.p.ledger.Settle(holdKey(th), amountOf(used))
+	return t.charge(graph.Usage{})
 }
 
 // charge counts what a handler has used and says which budget that exceeds.

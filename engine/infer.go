@@ -146,11 +146,10 @@ func (r *replay) inferStart(seg []event.Event, started *event.Started) (Happenin
 	if err != nil {
 		return s, err
 	}
-	doc, err := artifact.ParseVersion1(data, "checkpoint")
+	reader, err := checkpointReader(data, "checkpoint")
 	if err != nil {
 		return s, err
 	}
-	reader := artifact.NewFirstReader(doc)
 	o := reader.Root().Object()
 	s.Key = readDigest(o.May("key"))
 	if ref := readDigest(o.May("salt")); !ref.IsZero() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,15 +240,6 @@ func add(path string) graph.Handler {
 		patch := &graph.Patch{BaseRevision: in.Revision, Operations: map[string]graph.Operation{path: graph.Set(artifact.UintValue(n + 1))}}
 		return graph.NodeResult{Outcome: graph.Outcome{Kind: graph.Continue, Patch: patch}, Tokens: 1}, nil
 	}
-}
-
-func sortedTypes(events []event.Event) []string {
-	var list []string
-	for _, e := range events {
-		list = append(list, fmt.Sprint(e.Type, " ", e.Node, " ", e.Visit))
-	}
-	slices.Sort(list)
-	return list
 }
 
 // editing is a store in which somebody has edited the state of checkpoints.

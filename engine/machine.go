@@ -76,13 +76,14 @@ type turn struct {
 	now   int64
 	mint  Minter
 	chain *event.Chain
+	arena []byte // holds the bytes of the step's events
 	out   Out
 	err   error
 
 	redactor  *event.Redactor
-	recorded  bool // a Checkpointed is the last event
-	recovered bool // the step is a Recover: what is open is given again
-	left      string
+	recorded  bool   // a Checkpointed is the last event
+	recovered bool   // the step is a Recover: what is open is given again
+	left      string // the node that the step has left last
 }
 
 // happen applies an input. A refusal means that it changed nothing.
@@ -174,17 +175,8 @@ func (t *turn) start(s Start) error {
 		return err
 	}
 	t.chain = chain
-	if s.Salt != (event.Salt{}) {
-		p.saltRef = s.Salt.Ref()
-		t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: p.saltRef, Bytes: s.Salt[:]})
-	}
+	t.keepBeginning(s)
 	t.open()
-	if s.linked != nil {
-		t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: artifact.Sum(s.linked), Bytes: s.linked})
-	}
-	if s.From == nil {
-		t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: p.stateSum, Bytes: p.state.Value.AppendCompact(nil)})
-	}
 	t.emit(nil, &event.Started{
 		Definition: d.digests, Semantics: Semantics, Revision: p.state.Revision, State: p.stateSum, Parent: s.Parent,
 		Owner: s.Owner, By: s.By, Method: s.Method, Limits: budgetOf(p.ledger.Left()),
@@ -193,6 +185,27 @@ func (t *turn) start(s Start) error {
 		t.reopen()
 	}
 	return nil
+}
+
+// keepBeginning stores what a replay needs and the log names by digest only: the
+// initial state, the event that a fork began from, the salt of redactions.
+func (t *turn) keepBeginning(s Start) {
+	p := &t.p
+	keep := func(data []byte) artifact.Digest {
+		d := artifact.Sum(data)
+		t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: d, Bytes: data})
+		return d
+	}
+	p.saltRef = artifact.Digest{}
+	if s.Salt != (event.Salt{}) {
+		p.saltRef = keep(s.Salt[:])
+	}
+	if s.linked != nil {
+		keep(s.linked)
+	}
+	if s.From == nil {
+		keep(p.state.Value.AppendCompact(nil))
+	}
 }
 
 // fresh sets up the entry of the graph.
@@ -241,8 +254,9 @@ func (t *turn) reopen() {
 		if th.call != "" {
 			p.ledger.Release(th.call)
 		}
+		p.ledger.Release(holdKey(th))
 		p.visits[n.Index]--
-		*th = thread{branch: th.branch, node: th.node, state: th.state, base: th.base, joined: th.joined, steps: th.steps, phase: keepForked(th.phase)}
+		*th = thread{branch: th.branch, node: th.node, state: th.state, changes: th.changes, base: th.base, joined: th.joined, steps: th.steps, phase: keepForked(th.phase)}
 	}
 	carried := make([]uint32, len(p.visits))
 	copy(carried, p.carried)

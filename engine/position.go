@@ -110,9 +110,10 @@ type thread struct {
 	steps     uint64
 	timer     string // id; "" for none
 
-	state  graph.Snapshot // what a branch sees; the root sees the run's
-	base   graph.Snapshot // forked: the state at the fork
-	joined []string       // forked: names of the branches that are done
+	state   graph.Snapshot // what a branch sees; the root sees the run's
+	changes []byte         // the text of what a branch has changed since its fork; nil for nothing
+	base    graph.Snapshot // forked: the state at the fork
+	joined  []string       // forked: names of the branches that are done
 
 	input    artifact.Optional[artifact.Value] // of the last Resume
 	effect   *openEffect
@@ -308,16 +309,6 @@ func (p *Position) at(node string, visit, attempt uint32) *thread {
 		}
 	}
 	return nil
-}
-
-// within reports whether a branch lies in another one or is it.
-func within(b, outer *graph.Branch) bool {
-	for ; b != nil; b = b.Parent {
-		if b == outer {
-			return true
-		}
-	}
-	return outer == nil
 }
 
 // Ready reports whether the walk stopped only because a step was long enough. A

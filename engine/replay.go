@@ -150,7 +150,6 @@ type replay struct {
 	check event.Check
 	head  event.Head
 	cause string // what a difference in the step at hand would mean
-	mint  []artifact.Digest
 }
 
 // peek gives the i-th event that was not consumed; false after the last one.

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"iter"
@@ -350,4 +351,54 @@ func TestTamperedCheckpointIsRefused(t *testing.T) {
 	if !errors.Is(err, ErrTampered) {
 		t.Errorf("an edited checkpoint: %v", err)
 	}
+}
+
+// TestVerifyFollowsCallsAndSignatures checks a run with a called run: complete with
+// its signed head, and not when the called log was rewritten.
+func TestVerifyFollowsCallsAndSignatures(t *testing.T) {
+	child := define(t, "version: 2\nid: child\nstate: {/x: any?}\nentry: s\nlimits: {max_steps: 9, timeout: 1m}\nnodes:\n  s: {set: {/x: 1}, next: o}\n  o: {end: =state.x, reads: [/x]}\n", packText, Definition{})
+	parent := define(t, graphText("{/a: any?}", "a: {call: child, args: {}, set: {/a: =result}, next: d}\nd: {end: =state.a, reads: [/a]}"),
+		packText, Definition{Calls: map[string]*Definition{"child": child}})
+	l := newLab(t, nil, parent)
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.start(parent, "unsigned", `{}`)
+	l.e.c.Sign = []ed25519.PrivateKey{private}
+	l.start(parent, "run", `{}`)
+	for exec, want := range map[string]string{"run": "intact, complete", "unsigned": "intact, unanchored"} {
+		all, err := l.e.Verify(t.Context(), exec, nil, public)
+		if err != nil || len(all) != 2 {
+			t.Fatal(err, all)
+		}
+		wants(t, exec, all[0].Verdict(), want)
+		wants(t, exec+": what it called", all[1].Verdict()+all[1].Problem, "intact, complete")
+	}
+	called := l.events("run")[2].Body.(*event.CallStarted).Exec
+	l.store = rewritten{l.store, called}
+	l.restart(parent)
+	all, err := l.e.Verify(t.Context(), "run", nil, public)
+	if err != nil || all[1].Complete || all[1].Problem == "" {
+		t.Errorf("a rewritten log of the called run: %v %+v", err, all)
+	}
+}
+
+// rewritten is a store in which somebody has written the log of one run anew.
+type rewritten struct {
+	store.Store
+	exec string
+}
+
+func (s rewritten) Events(ctx context.Context, exec string, from uint64) iter.Seq2[event.Record, error] {
+	if exec != s.exec {
+		return s.Store.Events(ctx, exec, from)
+	}
+	var log []event.Record
+	for r, err := range s.Store.Events(ctx, exec, 1) {
+		if err == nil {
+			log = append(log, r)
+		}
+	}
+	return records(rechain(log, len(log)-1))
 }

@@ -15,11 +15,10 @@ import (
 // who calls it has checked that the log names these bytes. A checkpoint of
 // another definition is read too, for [Migrate] and [Abandon].
 func (m *Machine) Restore(data []byte, head event.Head) (Position, error) {
-	doc, err := artifact.ParseVersion1(data, "checkpoint of "+head.Exec)
+	r, err := checkpointReader(data, "checkpoint of "+head.Exec)
 	if err != nil {
 		return Position{}, err
 	}
-	r := artifact.NewFirstReader(doc)
 	o := r.Root().Object()
 	if v := o.Need("v"); v.Uint16() != 2 {
 		v.Report("version of the checkpoint is not 2")
@@ -39,6 +38,21 @@ func (m *Machine) Restore(data []byte, head event.Head) (Position, error) {
 	p.lastMS, p.clock = o.May("last_ms").Int64(), o.May("clock").Bool()
 	p.ended = o.May("ended").Bool()
 	p.ledger = m.def.Policy.RestoreLedger(o.Need("ledger"))
+	m.readOpen(o, &p, foreign)
+	p.ending = readEnding(o.May("ending"))
+	o.RefuseUnknown()
+	if err := r.Err(); err != nil {
+		return Position{}, err
+	}
+	if p.exec != head.Exec {
+		return Position{}, fmt.Errorf("checkpoint of %s: it belongs to %s", head.Exec, p.exec)
+	}
+	return p, nil
+}
+
+// readOpen reads what is open in a run: threads, timers, and what is known of what
+// came in.
+func (m *Machine) readOpen(o *artifact.Object, p *Position, foreign bool) {
 	for path, mark := range o.May("taint").Map() {
 		taint, ok := policy.ParseTaint(mark.Text())
 		if !ok {
@@ -50,7 +64,7 @@ func (m *Machine) Restore(data []byte, head event.Head) (Position, error) {
 		p.taint[path] = taint
 	}
 	for _, f := range o.Need("threads").List() {
-		p.threads = append(p.threads, m.readThread(f, &p, foreign))
+		p.threads = append(p.threads, m.readThread(f, p, foreign))
 	}
 	for _, f := range o.May("timers").List() {
 		x := f.Object()
@@ -60,15 +74,6 @@ func (m *Machine) Restore(data []byte, head event.Head) (Position, error) {
 	for _, f := range o.May("seen").List() {
 		p.seen = append(p.seen, f.Text())
 	}
-	p.ending = readEnding(o.May("ending"))
-	o.RefuseUnknown()
-	if err := r.Err(); err != nil {
-		return Position{}, err
-	}
-	if p.exec != head.Exec {
-		return Position{}, fmt.Errorf("checkpoint of %s: it belongs to %s", head.Exec, p.exec)
-	}
-	return p, nil
 }
 
 func (m *Machine) readVisits(f artifact.Field, foreign bool) []uint32 {
@@ -82,6 +87,16 @@ func (m *Machine) readVisits(f artifact.Field, foreign bool) []uint32 {
 		}
 	}
 	return visits
+}
+
+// checkpointReader reads the text of a checkpoint. Its size is for the store to
+// bound.
+func checkpointReader(data []byte, source string) (*artifact.Reader, error) {
+	v, err := artifact.ParseValue(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return artifact.NewFirstReader(artifact.DocumentOf(v, source)), nil
 }
 
 func readDefinition(f artifact.Field) event.Definition {
@@ -220,18 +235,23 @@ func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreig
 		name.Report("the branch has no fork")
 		return
 	}
-	changes, err := graph.DecodePatch(o.Need("changes").Value().AppendCompact(nil), "changes")
+	base := p.threads[at].base
+	th.state = graph.Snapshot{SchemaID: base.SchemaID, Revision: o.May("revision").Uint64(), Value: base.Value, Provenance: readProvenance(o.May("by"))}
+	if !o.Has("changes") {
+		return
+	}
+	th.changes = o.Need("changes").Value().AppendCompact(nil)
+	changes, err := graph.DecodePatch(th.changes, "changes")
 	if err != nil {
 		name.Report("%v", err)
 		return
 	}
-	base := p.threads[at].base
 	after, err := graph.Reduce(base, *changes, changes.Paths(), m.def.Schema, graph.Provenance{})
 	if err != nil {
 		name.Report("%v", err)
 		return
 	}
-	th.state = graph.Snapshot{SchemaID: base.SchemaID, Revision: o.May("revision").Uint64(), Value: after.Value, Provenance: readProvenance(o.May("by"))}
+	th.state.Value = after.Value
 }
 
 func readEffect(f artifact.Field) *openEffect {

@@ -6,9 +6,13 @@ import (
 	"iter"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/sqlite"
 )
@@ -70,19 +74,23 @@ func TestTenThousandSuspendedRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := func(i int) {
-		r, err := e.Start(t.Context(), Request{Exec: fmt.Sprint("run-", i), Definition: d, State: value(`{}`)})
-		if err != nil || r.Status != store.Suspended {
-			t.Fatal(i, r.Status, err)
+	start := func(from, runs int) {
+		var all sync.WaitGroup
+		for worker := range 64 {
+			all.Go(func() {
+				for i := worker; i < runs; i += 64 {
+					r, err := e.Start(t.Context(), Request{Exec: fmt.Sprint("run-", from+i), Definition: d, State: value(`{}`)})
+					if err != nil || r.Status != store.Suspended {
+						t.Error(i, r.Status, err)
+					}
+				}
+			})
 		}
+		all.Wait()
 	}
-	for i := range 50 { // pages, pools and statements that one run needs too
-		start(i)
-	}
+	start(0, 640) // pages, pools and statements that one run needs too
 	before, goroutines := heap(), runtime.NumGoroutine()
-	for i := range n {
-		start(50 + i)
-	}
+	start(640, n)
 	grown := int64(heap()) - int64(before)
 	if more := runtime.NumGoroutine() - goroutines; more > 0 {
 		t.Errorf("%d goroutines more", more)
@@ -102,4 +110,39 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestLargeState resumes a state of several megabytes, and ends a run whose patch
+// is too large for an event.
+func TestLargeState(t *testing.T) {
+	grow := func(bytes int) graph.Handler {
+		return func(_ context.Context, in graph.Invocation) (graph.NodeResult, error) {
+			patch := &graph.Patch{BaseRevision: in.Revision, Operations: map[string]graph.Operation{
+				"/" + in.Node: graph.Set(artifact.StringValue(strings.Repeat("x", bytes))),
+			}}
+			return graph.NodeResult{Outcome: graph.Outcome{Kind: graph.Continue, Patch: patch}}, nil
+		}
+	}
+	for _, c := range []struct {
+		bytes int
+		want  string
+	}{{3 << 20, "terminated "}, {6 << 20, "failed invalid_patch"}} {
+		d := define(t, graphText("{/a: string?, /b: string?, /c: string?}", `
+a: {handler: grow, writes: [/a], next: b}
+b: {handler: grow, writes: [/b], next: c}
+c: {handler: grow, writes: [/c], next: w}
+w: {wait: {event: paid}, set: {}, next: d}
+d: {end: 1}
+`), packText, Definition{Handlers: map[string]Handler{"grow": {Run: grow(c.bytes)}}})
+		l := newLab(t, nil, d)
+		r := l.start(d, "run", `{}`)
+		if r.Status == store.Suspended {
+			l.restart(d)
+			var err error
+			if r, err = l.e.Signal(t.Context(), "run", Signal{Name: "paid", ID: "1"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wants(t, "end", fmt.Sprint(string(r.Status)+" ", r.Code), c.want)
+	}
 }

@@ -206,11 +206,10 @@ func (e *Engine) definitionOf(exec string, checkpoint []byte, as *Definition) (*
 }
 
 func peekDefinition(checkpoint []byte) (event.Definition, error) {
-	doc, err := artifact.ParseVersion1(checkpoint, "checkpoint")
+	r, err := checkpointReader(checkpoint, "checkpoint")
 	if err != nil {
 		return event.Definition{}, err
 	}
-	r := artifact.NewFirstReader(doc)
 	d := readDefinition(r.Root().Object().Need("definition"))
 	return d, r.Err()
 }
@@ -271,7 +270,13 @@ func (s *session) step(ctx context.Context, what Happening) error {
 		return errDuplicate
 	}
 	if len(out.Events) > 0 {
-		if err := s.append(ctx, out.Batch(s.fence)); err != nil {
+		b := out.Batch(s.fence)
+		if len(s.e.c.Sign) > 0 && out.Status != store.Running {
+			if b.Head.Signed, err = event.SignHead(out.Position.head, s.e.c.Sign...); err != nil {
+				return err
+			}
+		}
+		if err := s.append(ctx, b); err != nil {
 			return err
 		}
 	}

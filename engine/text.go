@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/graph"
 )
 
 func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -42,4 +43,23 @@ func childExec(exec, node string, visit, attempt uint32) string {
 
 func member(name string, v artifact.Value) artifact.Member {
 	return artifact.Member{Name: name, Value: v}
+}
+
+// patchText gives what [graph.Patch.Encode] gives, without building the value:
+// every step has one.
+func patchText(p *graph.Patch) []byte {
+	b := strconv.AppendUint(append(make([]byte, 0, 128), `{"base_revision":`...), p.BaseRevision, 10)
+	b = append(b, `,"operations":{`...)
+	for i, path := range p.Paths() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(artifact.AppendString(b, path), ':')
+		if op := p.Operations[path]; op.Remove {
+			b = append(b, `"Remove"`...)
+		} else {
+			b = append(op.Value.AppendCompact(append(b, `{"Set":`...)), '}')
+		}
+	}
+	return append(b, '}', '}')
 }

@@ -46,7 +46,7 @@ func (t *turn) enter(i int) {
 	}
 	switch n.Kind {
 	case graph.KindHandler:
-		th.phase, th.fresh = working, true
+		t.begin(th, n)
 	case graph.KindTool, graph.KindModel, graph.KindRetrieve:
 		t.request(th, n)
 	case graph.KindApprove:
@@ -144,7 +144,7 @@ func (t *turn) leave(th *thread, edge graph.Edge, outcome string, used graph.Usa
 	t.countStep(th)
 	t.emit(th, &event.Routed{Outcome: outcome, Route: edge.Route, To: edge.To, Usage: usageOf(amountOf(used)), Left: t.budget()})
 	t.left = th.node
-	*th = thread{branch: th.branch, node: edge.To, state: th.state, steps: th.steps}
+	*th = thread{branch: th.branch, node: edge.To, state: th.state, changes: th.changes, steps: th.steps}
 	if next := t.def.Graph.Node(edge.To); next != nil && th.branch != nil && next.Kind == graph.KindJoin && next.Join == th.branch.Fork {
 		t.join(th, next)
 	}
@@ -169,20 +169,11 @@ func (t *turn) view(th *thread) graph.Snapshot {
 // write sets of branches are disjoint, so that the order does not matter.
 func (t *turn) patch(th *thread, n *graph.Node, patch *graph.Patch) error {
 	by := graph.Provenance{ExecutionID: t.p.exec, NodeID: th.node, EventSequence: t.next()}
+	inner, err := t.reduceBranches(th, n, patch, by)
+	if err != nil {
+		return err
+	}
 	if th.branch != nil {
-		after, err := graph.Reduce(th.state, *patch, n.Writes, t.def.Schema, by)
-		if err != nil {
-			return err
-		}
-		th.state = after
-		for outer := th.branch.Parent; outer != nil; outer = outer.Parent {
-			if i := t.p.thread(outer); i >= 0 {
-				o := &t.p.threads[i]
-				if o.state, err = graph.Reduce(o.state, rebased(patch, o.state.Revision), n.Writes, t.def.Schema, by); err != nil {
-					return err
-				}
-			}
-		}
 		whole := rebased(patch, t.p.state.Revision)
 		patch = &whole
 	}
@@ -190,12 +181,48 @@ func (t *turn) patch(th *thread, n *graph.Node, patch *graph.Patch) error {
 	if err != nil {
 		return err
 	}
-	text := patch.Encode()
+	text := patchText(patch)
+	if len(text) > maxPatch {
+		return &graph.InvalidPatchError{Text: "patch has " + uintText(uint64(len(text))) + " bytes; keep large content outside of the state"}
+	}
+	for i, state := range inner { // from here on nothing fails
+		t.p.threads[i].state = state
+		t.p.changed(&t.p.threads[i])
+	}
 	t.p.state = after
 	t.p.stateSum = artifact.Sum(after.Value.AppendCompact(nil))
 	t.emit(th, &event.StatePatched{Revision: after.Revision, Patch: event.JSON(text), State: t.p.stateSum})
 	return nil
 }
+
+// reduceBranches gives the states after a patch of the branch that a thread is in
+// and of those around it, by the index of their threads.
+func (t *turn) reduceBranches(th *thread, n *graph.Node, patch *graph.Patch, by graph.Provenance) (map[int]graph.Snapshot, error) {
+	if th.branch == nil {
+		return nil, nil
+	}
+	states := map[int]graph.Snapshot{}
+	for b := th.branch; b != nil; b = b.Parent {
+		i := t.p.thread(b)
+		if i < 0 {
+			continue
+		}
+		before := t.p.threads[i].state
+		own := *patch
+		if b != th.branch {
+			own = rebased(patch, before.Revision)
+		}
+		after, err := graph.Reduce(before, own, n.Writes, t.def.Schema, by)
+		if err != nil {
+			return nil, err
+		}
+		states[i] = after
+	}
+	return states, nil
+}
+
+// maxPatch is the most bytes of one patch: it has to fit into an event.
+const maxPatch = event.MaxBytes / 2
 
 func rebased(p *graph.Patch, revision uint64) graph.Patch {
 	return graph.Patch{BaseRevision: revision, Operations: p.Operations}
@@ -315,7 +342,7 @@ func (t *turn) retryNode(th *thread, n *graph.Node, f failure) {
 	})
 	*th = thread{
 		branch: th.branch, node: th.node, visit: th.visit, attempt: th.attempt + 1, visitMS: th.visitMS, fromMS: t.now,
-		state: th.state, steps: th.steps,
+		state: th.state, changes: th.changes, steps: th.steps,
 	}
 	if delay > 0 {
 		th.phase = retry
@@ -327,10 +354,31 @@ func (t *turn) retryNode(th *thread, n *graph.Node, f failure) {
 
 // repeat begins the next attempt.
 func (t *turn) repeat(th *thread, n *graph.Node) {
-	th.fromMS, th.phase, th.fresh = t.now, working, true
-	if n.Kind != graph.KindHandler {
-		t.work(th, n)
+	th.fromMS = t.now
+	if n.Kind == graph.KindHandler {
+		t.begin(th, n)
+		return
 	}
+	th.phase = 0
+	t.work(th, n)
+}
+
+// begin lets a handler's attempt begin, unless what it may use does not fit.
+func (t *turn) begin(th *thread, n *graph.Node) {
+	if n.Reserve != (graph.Usage{}) {
+		permit := policy.Permit{Name: n.Name, Reserve: amountOf(n.Reserve)}
+		if denial := t.p.ledger.Reserve(holdKey(th), permit); denial != nil {
+			t.announce(th)
+			t.failNode(th, n, failure{class: classDenied, code: string(denial.Code), text: denial.Message + " (" + denial.Rule + ")"})
+			return
+		}
+	}
+	th.phase, th.fresh = working, true
+}
+
+// holdKey names what is reserved for a handler's attempt.
+func holdKey(th *thread) string {
+	return "handler " + th.node + " " + uintText(uint64(th.visit)) + " " + uintText(uint64(th.attempt))
 }
 
 // work does again what enter does for a node that can fail and be repeated.

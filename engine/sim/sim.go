@@ -107,7 +107,6 @@ type world struct {
 	performed map[string]engine.Outcome // what ports have done, by key
 	failures  map[string]int
 	signals   map[string]int // deliveries that are left
-	limits    event.Budget
 }
 
 // worker is a process: what it knows is gone when it crashes.

@@ -28,7 +28,7 @@ var views = []struct {
 	{"validate", []string{"validate", "harbour"}},
 	{"validate-bad", []string{"validate", "bad.yaml", "--level", "2"}},
 	{"mend", []string{"validate", "mend.yaml", "--fix", "--dry-run"}},
-	{"coverage", []string{"coverage", "questions.txt", "--manifest", "harbour"}},
+	{"coverage", []string{"coverage", "harbour/questions.txt", "--manifest", "harbour"}},
 	{"watch-once", []string{"watch", "harbour", "--once", "--task", "ship at berth"}},
 	{"diff", []string{"diff", "before.json", "after.json"}},
 	{"replay", []string{"replay", "before.json"}},

@@ -171,7 +171,13 @@ func (l *runLog) add(e event.Event) {
 	case *event.CallReturned:
 		l.left = p.Left
 		l.spend(p.Usage)
-	case *event.Terminated, *event.Failed, *event.Cancelled, *event.Abandoned:
+	case *event.Terminated:
+		l.left = p.Left
+		l.finish(p)
+	case *event.Failed:
+		l.left = p.Left
+		l.finish(p)
+	case *event.Cancelled, *event.Abandoned:
 		l.finish(p)
 	default:
 		l.addEffect(e)
@@ -248,7 +254,7 @@ func (l *runLog) patch(e event.Event, p *event.StatePatched) {
 	patch, err := graph.DecodePatch(p.Patch, "patch")
 	if err == nil {
 		patch.BaseRevision = l.state.Revision
-		l.state, err = graph.Reduce(l.state, *patch, patch.Paths(), nil, graph.Provenance{})
+		l.state, err = graph.Reduce(l.state, *patch, patch.Paths(), anyState, graph.Provenance{})
 	}
 	switch {
 	case err != nil:
@@ -287,3 +293,6 @@ func splitWait(wait string) (name, key string) {
 	name, key, _ = strings.Cut(wait, " ")
 	return name, key
 }
+
+// anyState is a schema that every state satisfies.
+var anyState = &graph.Schema{Version: 1, ID: "state"}

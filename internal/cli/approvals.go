@@ -1,0 +1,318 @@
+package cli
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/keys"
+	"github.com/writ-dev/writ/local"
+	"github.com/writ-dev/writ/store"
+)
+
+type approvalsOptions struct {
+	*runner
+	store    storeFlags
+	agent    agentFlag
+	person   personFlag
+	proposal given
+	token    given
+	key      given
+	answer   given
+	reason   given
+}
+
+func newApprovals(r *runner) *cobra.Command {
+	o := &approvalsOptions{runner: r}
+	cmd := &cobra.Command{
+		Use:   "approvals [SUBCOMMAND]",
+		Short: "list what runs ask people, and decide",
+		Long: "approvals lists every question that a run of the store waits for. A decision is about the exact bytes that `show` " +
+			"prints: their digest is the proposal. Whoever started a run cannot approve it, and a quorum counts distinct tokens or " +
+			"keys, never names.",
+		Example: `writ approvals
+writ approvals show refund-o7
+writ approvals approve refund-o7 --as maria --token wt_...
+writ approvals deny refund-o7 --as maria --token wt_... --reason "wrong order"`,
+		Annotations: exits("the questions were listed", "the store cannot be read", wrongUsage),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if len(words) > 0 {
+				return r.needsSubcommand(cmd, words)
+			}
+			return o.list(cmd.Context())
+		},
+	}
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the list as JSON")
+	cmd.AddCommand(o.newShow(), o.newDecide(true), o.newDecide(false), o.newReissue())
+	return cmd
+}
+
+// approvalLine is the JSON form of one open question.
+type approvalLine struct {
+	Run      string `json:"run"`
+	Node     string `json:"node"`
+	Action   string `json:"action"`
+	Proposal string `json:"proposal"`
+	Have     uint32 `json:"have"`
+	Need     uint32 `json:"need"`
+	Method   string `json:"method"`
+	Since    string `json:"since"`
+	Expires  string `json:"expires,omitempty"`
+}
+
+func (o *approvalsOptions) list(ctx context.Context) error {
+	s, err := o.store.open(ctx, o.runner)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	lines := []approvalLine{}
+	for run, err := range s.List(ctx, store.Query{Status: []store.Status{store.Suspended, store.Running}}) {
+		if err != nil {
+			return err
+		}
+		l, err := readRun(ctx, s, run.Exec, 0)
+		if err != nil {
+			return err
+		}
+		for _, a := range l.approvals {
+			line := approvalLine{
+				Run: run.Exec, Node: a.node, Action: a.staged.Action, Proposal: a.staged.Proposal.String(), Have: a.have, Need: a.staged.Need,
+				Method: a.staged.Method, Since: timeText(a.atMS),
+			}
+			if a.staged.ExpiresMS > 0 {
+				line.Expires = timeText(a.staged.ExpiresMS)
+			}
+			lines = append(lines, line)
+		}
+	}
+	if o.store.json {
+		return o.printDocument(struct {
+			Approvals []approvalLine `json:"approvals"`
+		}{lines})
+	}
+	p := o.newPage()
+	p.heading("Approvals", text("  "+counted(len(lines), "open question")))
+	t := &table{indent: 2}
+	for _, x := range lines {
+		words := fmt.Sprintf("%d of %d by %s, since %s", x.Have, x.Need, x.Method, x.Since)
+		if x.Expires != "" {
+			words += ", until " + x.Expires
+		}
+		t.add(cell(bold, x.Run), cell(cyan, x.Action), spans(text(words)))
+	}
+	p.table(t)
+	o.print(p)
+	return nil
+}
+
+// question finds the open question of a run that a command is about.
+func (o *approvalsOptions) question(ctx context.Context, s store.Store, exec string) (openApproval, error) {
+	l, err := readRun(ctx, s, exec, 0)
+	if err != nil {
+		return openApproval{}, err
+	}
+	if len(l.approvals) == 0 {
+		return openApproval{}, fmt.Errorf("run %s waits for no approval", exec)
+	}
+	if !o.proposal.set {
+		if len(l.approvals) > 1 {
+			var list []string
+			for _, a := range l.approvals {
+				list = append(list, a.staged.Proposal.String())
+			}
+			return openApproval{}, usagef("Name one with --proposal: "+strings.Join(list, ", "), "run %s asks %d questions", exec, len(l.approvals))
+		}
+		return l.approvals[0], nil
+	}
+	for _, a := range l.approvals {
+		if a.staged.Proposal.String() == o.proposal.text {
+			return a, nil
+		}
+	}
+	return openApproval{}, fmt.Errorf("run %s has no open question with the proposal %s", exec, o.proposal.text)
+}
+
+func (o *approvalsOptions) declareProposal(cmd *cobra.Command) {
+	flagGroup{cmd.Flags(), "Question"}.value(&o.proposal, "proposal", "DIGEST", "sha256:...", "which question, where a run asks several")
+}
+
+func (o *approvalsOptions) newShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "print the exact bytes that people decide about",
+		Long: "show prints the document that a decision is about and its digest, the proposal. With --raw it prints the stored bytes " +
+			"and nothing else, so that `sha256sum` gives the proposal.",
+		Example: `writ approvals show refund-o7
+writ approvals show refund-o7 --raw | sha256sum`,
+		Annotations: exits("the bytes were printed", "there is no such question, or its bytes are gone", wrongUsage),
+		Args:        oneRun,
+	}
+	raw := false
+	cmd.RunE = func(cmd *cobra.Command, words []string) error { return o.show(cmd.Context(), words[0], raw) }
+	o.declareProposal(cmd)
+	o.store.declare(cmd)
+	flagGroup{cmd.Flags(), outputGroup}.boolean(&raw, "raw", "print the stored bytes and nothing else")
+	return cmd
+}
+
+func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) error {
+	s, err := o.store.open(ctx, o.runner)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	a, err := o.question(ctx, s, exec)
+	if err != nil {
+		return err
+	}
+	data, err := readBlob(ctx, s, a.staged.Proposal)
+	if err != nil {
+		return fmt.Errorf("the bytes of %s: %w", a.staged.Proposal, err)
+	}
+	if artifact.Sum(data) != a.staged.Proposal && !a.staged.Shown.Redacted {
+		return fmt.Errorf("the stored bytes are not those of the proposal %s: do not decide", a.staged.Proposal)
+	}
+	if raw {
+		o.out.Write(data)
+		return nil
+	}
+	p := o.newPage()
+	p.heading("Approval ", name(plain, exec), text(" at "+a.node+": "), in(bold, a.staged.Action))
+	if v, err := artifact.ParseValue(data); err == nil {
+		writeValue(p, 2, v)
+	}
+	p.blank()
+	t := &table{indent: 2}
+	t.add(cell(dim, "proposal"), spans(name(plain, a.staged.Proposal.String())))
+	t.add(cell(dim, "bytes"), spans(text(grouped(float64(len(data))))))
+	t.add(cell(dim, "needs"), spans(text(fmt.Sprintf("%d of %s so far, by %s or stronger%s", a.have,
+		counted(int(a.staged.Need), "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
+	p.table(t)
+	o.print(p)
+	return nil
+}
+
+func (o *approvalsOptions) newDecide(approve bool) *cobra.Command {
+	cmd := &cobra.Command{Args: oneRun, Annotations: runExits()}
+	if approve {
+		cmd.Use, cmd.Short = "approve RUN", "approve what a run asks, and let it go on"
+		cmd.Long = "approve records an approval and, when it is the last one needed, drives the run on until it ends or waits again. " +
+			"Policy, budget and arguments are checked again first; what is refused leaves the run waiting and the token unused."
+		cmd.Example = `writ approvals approve refund-o7 --as maria --token wt_...
+writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
+	} else {
+		cmd.Use, cmd.Short = "deny RUN", "deny what a run asks, and let it go on"
+		cmd.Long = "deny records a denial with its reason. One is enough: the run goes on by its route for denials, or fails."
+		cmd.Example = `writ approvals deny refund-o7 --as maria --token wt_... --reason "wrong order"`
+	}
+	cmd.RunE = func(cmd *cobra.Command, words []string) error { return o.decide(cmd.Context(), words[0], approve) }
+	o.person.declare(cmd, "who decides")
+	person := flagGroup{cmd.Flags(), "Person"}
+	person.value(&o.token, "token", "TOKEN", "wt_...", "the single-use token of the approval")
+	person.value(&o.key, "key", "FILE", "maria.key", "sign the decision with this private key; the agent file names the public one under approvers")
+	o.declareProposal(cmd)
+	decision := flagGroup{cmd.Flags(), "Decision"}
+	if approve {
+		decision.value(&o.answer, "answer", "JSON", `'{"note": "ok"}'`, "the answer that the node asks for: JSON or YAML, or @FILE")
+	}
+	decision.value(&o.reason, "reason", "TEXT", `"wrong order"`, "why, for the record")
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
+	return cmd
+}
+
+func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool) error {
+	if o.token.set && o.key.set {
+		return usagef("Leave one of them out.", "--token and --key are two ways to be known")
+	}
+	answer, err := o.jsonFlag(&o.answer, "answer")
+	if err != nil {
+		return err
+	}
+	d := driver{o.runner, &o.store, &o.agent}
+	return d.drive(ctx, exec, func(rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
+		a, err := o.question(ctx, rt.Store, exec)
+		if err != nil {
+			return engine.Report{}, err
+		}
+		who := o.person.who()
+		decision := engine.Decision{
+			Proposal: a.staged.Proposal, Approve: approve, Token: o.token.text, Approver: who.name, Method: who.method, Answer: answer,
+			Reason: o.reason.text,
+		}
+		switch {
+		case o.token.set:
+			decision.Method = event.MethodToken
+		case o.key.set:
+			if decision.Approver, decision.Key, err = o.sign(agent, a.staged.Proposal); err != nil {
+				return engine.Report{}, err
+			}
+			decision.Method = event.MethodKey
+		}
+		return rt.Engine.Decide(ctx, exec, decision)
+	})
+}
+
+// decisionType is the payload type of a signed decision.
+const decisionType = "application/vnd.writ.decision.v1+json"
+
+// sign proves that whoever decides holds the private key of an approver, and gives
+// the approver's name and the digest of the public key.
+func (o *approvalsOptions) sign(agent *local.Agent, proposal artifact.Digest) (string, artifact.Digest, error) {
+	private, err := keys.ReadFile(o.key.text)
+	if err != nil {
+		return "", artifact.Digest{}, fmt.Errorf("%s: %w", o.key.text, err)
+	}
+	public, ok := private.Public().(ed25519.PublicKey)
+	if !ok {
+		return "", artifact.Digest{}, errors.New("the key has no public part")
+	}
+	for name, key := range agent.Approvers {
+		if !key.Equal(public) {
+			continue
+		}
+		envelope, err := keys.Seal(decisionType, []byte(proposal.String()), private)
+		if err == nil {
+			_, _, err = keys.Open(envelope, decisionType, key)
+		}
+		return name, artifact.Sum(keys.SPKI(public)), err
+	}
+	return "", artifact.Digest{}, fmt.Errorf("%s: the agent file names no approver with this key", o.key.text)
+}
+
+func (o *approvalsOptions) newReissue() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reissue RUN",
+		Short: "replace the tokens of a question",
+		Long: "reissue withdraws the tokens of a question, which were lost or shown to the wrong person, and asks again with fresh ones. " +
+			"They are shown once.",
+		Example:     "writ approvals reissue refund-o7",
+		Annotations: runExits(),
+		Args:        oneRun,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			d := driver{o.runner, &o.store, &o.agent}
+			return d.drive(cmd.Context(), words[0], func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+				a, err := o.question(cmd.Context(), rt.Store, words[0])
+				if err != nil {
+					return engine.Report{}, err
+				}
+				return rt.Engine.Reissue(cmd.Context(), words[0], a.staged.Proposal)
+			})
+		},
+	}
+	o.declareProposal(cmd)
+	o.agent.declare(cmd)
+	o.store.declare(cmd)
+	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
+	return cmd
+}

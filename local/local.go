@@ -1,0 +1,179 @@
+// Package local makes agents run on this machine with the embedded defaults: a
+// SQLite file as the store, CEL for conditions, the ports of the agent file. It is
+// the only library package that links drivers.
+//
+// [ReadAgent] reads an agent file, [Open] opens the store and gives a [Runtime]
+// whose engine drives runs of the agent. [Agent.Keep] keeps a copy of the agent's
+// files beside the store under the run's id, and [Kept] finds it again: so a run
+// that was suspended goes on with the agent that it began with, also when the files
+// have changed since.
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/writ-dev/writ/agentfile"
+	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/expr/cel"
+	"github.com/writ-dev/writ/schema/jsonschema"
+	"github.com/writ-dev/writ/store"
+	"github.com/writ-dev/writ/store/sqlite"
+)
+
+// DefaultStore is the store of a folder where nothing else is said.
+const DefaultStore = ".writ/writ.db"
+
+// Agent is an agent of this machine.
+type Agent struct {
+	*agentfile.Agent
+	Dir        string             // absolute; the names of the agent's files are relative to it
+	Definition *engine.Definition // what its runs execute
+
+	ports map[string]engine.Port
+}
+
+// Options are what an agent needs of its surroundings.
+type Options struct {
+	Now       func() time.Time                 // nil for time.Now
+	LookupEnv func(name string) (string, bool) // nil for os.LookupEnv
+	Observe   func(b store.Batch)              // told of every batch once it is durable; nil for nobody
+	Random    io.Reader                        // of ids and tokens; nil for the system's
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// ReadAgent reads an agent file and checks everything about it. It starts nothing.
+func ReadAgent(file string, o Options) (*Agent, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("read agent: %w", err)
+	}
+	open := func(name string) ([]byte, error) {
+		data, err := os.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, reason(err))
+		}
+		return data, nil
+	}
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.FromSlash(name))
+		return err == nil
+	}
+	return read(filepath.ToSlash(file), dir, open, exists, o)
+}
+
+// reason leaves the operation and the path out of a file error.
+func reason(err error) error {
+	if path, ok := err.(*fs.PathError); ok {
+		return path.Err
+	}
+	return err
+}
+
+func read(source, dir string, open func(string) ([]byte, error), exists func(string) bool, o Options) (*Agent, error) {
+	file, err := agentfile.Read(source, open, agentfile.Options{
+		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: o.now().UnixMilli(), Exists: exists,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Agent: file, Dir: dir}
+	if err := a.wire(o); err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return a, nil
+}
+
+// Runtime is an open store and an engine. Close it.
+type Runtime struct {
+	Store  *sqlite.Store
+	Engine *engine.Engine
+}
+
+// Open opens the store at path, creating it where it does not exist, for an engine
+// that knows the agent's definition.
+func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, error) {
+	s, err := sqlite.Open(ctx, path, &sqlite.Options{Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}}
+	if o.Observe != nil {
+		config.Store = observed{s, o.Observe}
+	}
+	e, err := engine.New(config)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return &Runtime{Store: s, Engine: e}, nil
+}
+
+// ErrNoStore means that there is no store to read.
+var ErrNoStore = errors.New("there is no store; `writ run` makes one")
+
+// OpenStore opens a store that exists.
+func OpenStore(ctx context.Context, path string, now func() time.Time) (*sqlite.Store, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, ErrNoStore)
+	}
+	return sqlite.Open(ctx, path, &sqlite.Options{Now: now})
+}
+
+// Close closes the store.
+func (r *Runtime) Close() error { return r.Store.Close() }
+
+// observed tells of batches when they are durable.
+type observed struct {
+	store.Store
+	tell func(store.Batch)
+}
+
+// Append implements [store.Store].
+func (s observed) Append(ctx context.Context, b store.Batch) error {
+	err := s.Store.Append(ctx, b)
+	if err == nil {
+		s.tell(b)
+	}
+	return err
+}
+
+// clock is the machine's, with the time of the options.
+type clock struct {
+	engine.SystemClock
+	now func() time.Time
+}
+
+// Now implements [engine.Clock].
+func (c clock) Now() time.Time { return c.now() }
+
+// NewID draws the id of a run: the agent's id and a random part.
+func NewID(agent string, o Options) (string, error) {
+	source := o.Random
+	if source == nil {
+		source = rand.Reader
+	}
+	var random [6]byte
+	if _, err := io.ReadFull(source, random[:]); err != nil {
+		return "", fmt.Errorf("draw an id: %w", err)
+	}
+	if len(agent) > artifact.MaxIdentifier-13 {
+		agent = agent[:artifact.MaxIdentifier-13]
+	}
+	return agent + "-" + hex.EncodeToString(random[:]), nil
+}
