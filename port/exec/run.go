@@ -127,8 +127,23 @@ func (r *run) perform(ctx context.Context) engine.Outcome {
 	if r.stdin != "" {
 		cmd.Stdin = strings.NewReader(r.stdin)
 	}
-	started, exited := make(chan error, 1), make(chan struct{})
-	var g group
+	g, exited, err := start(cmd)
+	if err != nil {
+		return failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
+	}
+	stopped := r.untilExit(ctx, g, exited)
+	err = cmd.Wait()
+	g.close()
+	if stopped {
+		return r.ended(ctx, signalOf(cmd.ProcessState))
+	}
+	return r.outcome(cmd.ProcessState, err)
+}
+
+// start starts the program in a group of its own. The channel is closed when it has
+// exited.
+func start(cmd *exec.Cmd) (g group, exited <-chan struct{}, err error) {
+	started, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		// On Linux the program is ended with the thread that started it.
 		runtime.LockOSThread()
@@ -139,25 +154,17 @@ func (r *run) perform(ctx context.Context) engine.Outcome {
 			g, err = newGroup(cmd.Process)
 		}
 		started <- err
-		if cmd.Process != nil {
+		if err == nil {
 			g.await()
 		}
-		close(exited)
+		close(done)
 	}()
-	if err := <-started; err != nil {
-		if cmd.Process != nil {
-			_ = cmd.Process.Kill() // without a group it may not run
-			_ = cmd.Wait()
-		}
-		return failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
+	err = <-started
+	if err != nil && cmd.Process != nil {
+		_ = cmd.Process.Kill() // without a group it may not run
+		_ = cmd.Wait()
 	}
-	stopped := r.untilExit(ctx, g, exited)
-	err := cmd.Wait()
-	g.close()
-	if stopped {
-		return r.ended(ctx, signalOf(cmd.ProcessState))
-	}
-	return r.outcome(cmd.ProcessState, err)
+	return g, done, err
 }
 
 // untilExit returns when the program has exited and nothing of its group runs any

@@ -94,7 +94,9 @@ func TestEndings(t *testing.T) {
 		})
 	}
 	p := port(t,
-		ends("known", func() error { return fmt.Errorf("call: %w", &Error{Class: "conflict", Message: "too late", Retryable: true}) }),
+		ends("known", func() error {
+			return fmt.Errorf("call: %w", &Error{Class: "conflict", Message: "too late", Retryable: true})
+		}),
 		ends("plain", func() error { return errors.New("broken") }),
 		ends("classless", func() error { return &Error{Message: "no"} }),
 		ends("unknown", func() error { return fmt.Errorf("sent, no answer: %w", ErrUnknown) }),
