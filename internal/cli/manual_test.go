@@ -10,8 +10,14 @@ import (
 // TestManualOutputsAreReal runs each command that docs/cli.md shows, from the
 // repository's root, and compares what it prints.
 func TestManualOutputsAreReal(t *testing.T) {
-	file, err := filepath.Abs(filepath.Join("..", "..", "docs", "cli.md"))
-	must(t, err)
+	for _, page := range []string{"cli.md", "agents.md"} {
+		file, err := filepath.Abs(filepath.Join("..", "..", "docs", page))
+		must(t, err)
+		t.Run(page, func(t *testing.T) { checkOutputs(t, file) })
+	}
+}
+
+func checkOutputs(t *testing.T, file string) {
 	data, err := os.ReadFile(file)
 	must(t, err)
 	t.Chdir(filepath.Join("..", ".."))
@@ -31,12 +37,12 @@ func TestManualOutputsAreReal(t *testing.T) {
 		got := writ(shellWords(t, strings.TrimPrefix(command, "$ writ "))...)
 		text := got.stdout + got.stderr
 		if !*update && text != want {
-			t.Errorf("%s\nprints (run with -update to write it into docs/cli.md)\n%s\nand the manual says\n%s", command, text, want)
+			t.Errorf("%s\nprints (run with -update to write it into the page)\n%s\nand the page says\n%s", command, text, want)
 		}
 		rewritten.WriteString(begin + command + "\n" + text + end)
 	}
 	if shown == 0 {
-		t.Error("docs/cli.md shows no command")
+		t.Error(file + " shows no command")
 	}
 	if *update {
 		must(t, os.WriteFile(file, []byte(rewritten.String()), 0o644))
