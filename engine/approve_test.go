@@ -205,7 +205,7 @@ type asker struct {
 	answer Answer
 }
 
-func (a asker) Idempotent() bool { return false }
+func (a asker) Idempotent(Effect) bool { return false }
 
 func (a asker) Ask(_ context.Context, key string) (Outcome, Answer, error) {
 	return a.outcomes[key], a.answer, nil

@@ -21,10 +21,23 @@ type job struct {
 	effect     Effect
 	startedMS  int64
 	deadlineMS int64
-	overdue    bool // given up; a late outcome is dropped
-	done       bool // its outcome is held
-	cancel     context.CancelFunc
+	overdue    bool  // its deadline has passed and it was told to end
+	giveUpMS   int64 // when an overdue effect without an outcome is given up
+	givenUp    bool  // a late outcome is dropped
+	done       bool  // its outcome is held
+	end        context.CancelCauseFunc
 }
+
+// lastWordMS is how long a port may take, after its deadline, to end what it
+// does and say what became of the effect. Without this every effect that runs
+// into its deadline would be unknown.
+const lastWordMS = 2_000
+
+// cancel tells the job that nobody wants its outcome any more.
+func (j *job) cancel() { j.end(context.Canceled) }
+
+// expire tells the job that its time is over; the cause says so.
+func (j *job) expire() { j.end(context.DeadlineExceeded) }
 
 // result is how a job ended. What is nil when there is nothing to tell.
 type result struct {
@@ -50,7 +63,7 @@ func (s *session) dispatch(ctx context.Context, out Out) {
 }
 
 func (s *session) launch(ctx context.Context, j *job, do func(context.Context) result) {
-	ctx, j.cancel = context.WithCancel(ctx)
+	ctx, j.end = context.WithCancelCause(ctx)
 	s.jobs[j.key] = j
 	results := s.results
 	go func() {
@@ -97,7 +110,7 @@ func runHandler(ctx context.Context, run graph.Handler, j *job) (done NodeDone) 
 }
 
 func (s *session) startEffect(ctx context.Context, e Effect) {
-	if s.jobs[e.Key] != nil && !s.jobs[e.Key].overdue {
+	if s.jobs[e.Key] != nil && !s.jobs[e.Key].givenUp {
 		return
 	}
 	j := &job{key: e.Key, effect: e, startedMS: s.e.now(), deadlineMS: e.DeadlineMS}
@@ -152,7 +165,7 @@ func (s *session) findOut(ctx context.Context, port Port, e Effect, reason strin
 	}
 	again := false
 	if port, ok := port.(Idempotent); ok {
-		again = port.Idempotent()
+		again = port.Idempotent(e)
 	}
 	return result{what: EffectLost{Key: e.Key, Reason: reason, Again: again}}
 }

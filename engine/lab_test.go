@@ -209,7 +209,7 @@ func (c *counter) Do(ctx context.Context, e Effect) (Outcome, error) {
 	return o, err
 }
 
-func (c *counter) Idempotent() bool { return c.idempotent }
+func (c *counter) Idempotent(Effect) bool { return c.idempotent }
 
 func (c *counter) keys() int {
 	c.mu.Lock()

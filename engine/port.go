@@ -37,7 +37,9 @@ type Asker interface {
 
 // Idempotent is a port that may be given a key again: it performs the effect only
 // if it has not done so under this key, and gives the same outcome.
-type Idempotent interface{ Idempotent() bool }
+// Whether it does may depend on the effect: two commands differ, and so do GET
+// and POST.
+type Idempotent interface{ Idempotent(Effect) bool }
 
 // NotDoneError is a port's word that an effect did not happen and will not.
 type NotDoneError struct {

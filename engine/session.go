@@ -423,7 +423,11 @@ func (s *session) nextWake(now int64) int64 {
 		next = min(next, due)
 	}
 	for _, j := range s.jobs {
-		if j.deadlineMS > 0 && !j.overdue && !j.done {
+		switch {
+		case j.done || j.givenUp:
+		case j.overdue:
+			next = min(next, j.giveUpMS)
+		case j.deadlineMS > 0:
 			next = min(next, j.deadlineMS)
 		}
 	}
@@ -444,13 +448,30 @@ func (s *session) wake(ctx context.Context) error {
 		s.renew = now + s.e.c.Lease.Milliseconds()/3
 	}
 	for _, j := range s.ordered() {
-		if j.deadlineMS > 0 && now >= j.deadlineMS && !j.overdue && !j.done {
-			j.overdue = true
-			j.cancel()
-			if err := s.giveUp(ctx, j, "no outcome before the deadline"); err != nil {
-				return err
-			}
+		if err := s.expire(ctx, j, now); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// expire tells a job whose deadline has passed to end, and gives it up: a handler
+// at once, since its outcome is known; an effect when its port has had time to
+// say what became of it.
+func (s *session) expire(ctx context.Context, j *job, now int64) error {
+	if j.done || j.givenUp || j.deadlineMS <= 0 || now < j.deadlineMS {
+		return nil
+	}
+	if !j.overdue {
+		j.overdue, j.giveUpMS = true, now
+		if !j.handler && !j.call {
+			j.giveUpMS = now + lastWordMS
+		}
+		j.expire()
+	}
+	if now < j.giveUpMS {
+		return nil
+	}
+	j.givenUp = true
+	return s.giveUp(ctx, j, "no outcome before the deadline")
 }

@@ -177,7 +177,7 @@ func (a *Agent) tools(groups ...map[string]engine.Tool) map[string]engine.Tool {
 type answers map[string]agentfile.Tool
 
 // Idempotent implements [engine.Idempotent]: a fixed answer changes nothing.
-func (answers) Idempotent() bool { return true }
+func (answers) Idempotent(engine.Effect) bool { return true }
 
 // Do implements [engine.Port].
 func (p answers) Do(_ context.Context, e engine.Effect) (engine.Outcome, error) {

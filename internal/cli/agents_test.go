@@ -54,13 +54,24 @@ func TestAgentExamples(t *testing.T) {
 			case *update:
 				must(t, os.WriteFile(page, []byte(got), 0o644))
 			default:
-				t.Errorf("%s differs (run with -update to rewrite it)\n%s", page, got)
+				t.Errorf("%s differs (run with -update to rewrite it)\n%s", page, firstDifference(got, string(data)))
 			}
 			if s.commands == 0 {
 				t.Error("the page shows no command")
 			}
 		})
 	}
+}
+
+// firstDifference gives the first line in which two texts differ.
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return "got  " + a[i] + "\nwant " + b[i]
+		}
+	}
+	return "one has more lines"
 }
 
 // headLine is the head of a log in the report of a run.

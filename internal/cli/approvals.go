@@ -240,7 +240,7 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 		return err
 	}
 	d := driver{o.runner, &o.store, &o.agent}
-	return d.drive(ctx, exec, func(rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
+	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		a, err := o.question(ctx, rt.Store, exec)
 		if err != nil {
 			return engine.Report{}, err
@@ -301,12 +301,12 @@ func (o *approvalsOptions) newReissue() *cobra.Command {
 		Args:        oneRun,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			d := driver{o.runner, &o.store, &o.agent}
-			return d.drive(cmd.Context(), words[0], func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
-				a, err := o.question(cmd.Context(), rt.Store, words[0])
+			return d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+				a, err := o.question(ctx, rt.Store, words[0])
 				if err != nil {
 					return engine.Report{}, err
 				}
-				return rt.Engine.Reissue(cmd.Context(), words[0], a.staged.Proposal)
+				return rt.Engine.Reissue(ctx, words[0], a.staged.Proposal)
 			})
 		},
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 
@@ -174,10 +175,14 @@ func (rep *packReport) write(p *page) {
 		return
 	}
 	p.line(0, markGood, space, in(bold, rep.ID), text("  version "+strconv.Itoa(rep.Version)+", "+counted(len(rep.Findings), "finding")))
-	t := &table{indent: 2}
-	t.add(cell(dim, "pack"), spans(name(plain, rep.Pack)))
-	t.add(cell(dim, "policy"), spans(name(plain, rep.Policy)))
-	p.table(t)
+	p.digests("pack", rep.Pack, "policy", rep.Policy)
+}
+
+// digests writes pairs of a label and a digest, which just fit into 80 columns.
+func (p *page) digests(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		p.line(2, name(dim, fmt.Sprintf("%-7s", pairs[i])), name(plain, pairs[i+1]))
+	}
 }
 
 func newPackCompile(r *runner) *cobra.Command {

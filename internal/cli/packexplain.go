@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -223,9 +222,9 @@ func limitWords(l policy.Limits) string {
 	for _, x := range []struct {
 		limit artifact.Optional[uint64]
 		unit  string
-	}{{l.Steps, "steps"}, {l.Calls, "calls"}, {l.Tokens, "tokens"}, {l.Units, "units"}} {
+	}{{l.Steps, "step"}, {l.Calls, "call"}, {l.Tokens, "token"}, {l.Units, "unit"}} {
 		if x.limit.Set {
-			words = append(words, strconv.FormatUint(x.limit.Value, 10)+" "+x.unit)
+			words = append(words, counted(int(min(x.limit.Value, 1<<53)), x.unit))
 		}
 	}
 	if l.DurationMS.Set {

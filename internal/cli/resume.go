@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,19 +24,21 @@ type driver struct {
 }
 
 // drive opens everything, tells the engine something and shows what became of it.
-func (d driver) drive(ctx context.Context, exec string, tell func(*local.Runtime, *local.Agent) (engine.Report, error)) error {
+func (d driver) drive(ctx context.Context, exec string, tell func(context.Context, *local.Runtime, *local.Agent) (engine.Report, error)) error {
 	path := d.store.path(d.runner)
 	agent, err := d.agent.of(ctx, d.runner, path, exec)
 	if err != nil {
 		return grantHint(err)
 	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	watch := d.watchRun(d.store.json)
 	rt, err := local.Open(ctx, path, agent, local.Options{Now: d.Now, Random: d.Random, Observe: watch.see})
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	report, err := tell(rt, agent)
+	report, err := tell(ctx, rt, agent)
 	var pinned *engine.PinnedError
 	switch {
 	case errors.As(err, &pinned):
@@ -44,6 +49,12 @@ func (d driver) drive(ctx context.Context, exec string, tell func(*local.Runtime
 		return err
 	}
 	return watch.end(ctx, rt.Store, report, err)
+}
+
+// interruptible gives a context that ends when the user interrupts the program, so
+// that a run is put down in order: its lease is given up, and it goes on later.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 // leasedError says until when a run belongs to another process. One that has ended
@@ -154,7 +165,7 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 	}
 	who := o.person.who()
 	d := driver{o.runner, &o.store, &o.agent}
-	return d.drive(ctx, exec, func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 		switch {
 		case o.event.set:
 			report, err := rt.Engine.Signal(ctx, exec, engine.Signal{
@@ -203,8 +214,8 @@ func newCancel(r *runner) *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error {
 			who := o.person.who()
 			d := driver{o.runner, &o.store, &o.agent}
-			err := d.drive(cmd.Context(), words[0], func(rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
-				return rt.Engine.Cancel(cmd.Context(), words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+			err := d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+				return rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
 			})
 			return o.cancelled(cmd.Context(), words[0], err)
 		},
@@ -281,7 +292,7 @@ func (o *forkOptions) run(ctx context.Context, exec string) error {
 	who := o.person.who()
 	path := o.store.path(o.runner)
 	d := driver{o.runner, &o.store, &o.agent}
-	return d.drive(ctx, exec, func(rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
+	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		if err := agent.Keep(path, id); err != nil {
 			return engine.Report{}, err
 		}

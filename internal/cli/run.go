@@ -97,6 +97,8 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 }
 
 func (o *runOptions) start(ctx context.Context, agent *local.Agent, state artifact.Value, settings local.Options, watch *runWatch) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	path := o.store.path(o.runner)
 	rt, err := local.Open(ctx, path, agent, settings)
 	if err != nil {
@@ -153,12 +155,7 @@ func (o *runOptions) writeChecked(a *local.Agent) error {
 	p := o.newPage()
 	p.heading("Agent ", name(plain, a.Source))
 	p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
-	t := &table{indent: 2}
-	t.add(cell(dim, "agent"), spans(name(plain, a.Digest.String())))
-	t.add(cell(dim, "graph"), spans(name(plain, d.Graph.String())))
-	t.add(cell(dim, "pack"), spans(name(plain, d.Pack.String())))
-	t.add(cell(dim, "policy"), spans(name(plain, d.Policy.String())))
-	p.table(t)
+	p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
 	o.print(p)
 	return nil
 }

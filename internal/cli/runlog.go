@@ -151,6 +151,27 @@ func (l *runLog) add(e event.Event) {
 		l.cause, l.reason, l.left = p.Cause, p.Reason, p.Left
 	case *event.Resumed:
 		l.cause, l.reason = "", ""
+	case *event.CallStarted:
+		l.children = append(l.children, childRun{e.Node, p.Kind, p.Exec})
+	case *event.CallReturned:
+		l.left = p.Left
+		l.spend(p.Usage)
+	case *event.Terminated:
+		l.left = p.Left
+		l.finish(p)
+	case *event.Failed:
+		l.left = p.Left
+		l.finish(p)
+	case *event.Cancelled, *event.Abandoned:
+		l.finish(p)
+	default:
+		l.addWait(e)
+	}
+}
+
+// addWait takes an event about what a run waits for.
+func (l *runLog) addWait(e event.Event) {
+	switch p := e.Body.(type) {
 	case *event.ApprovalStaged:
 		l.approvals = append(l.approvals, openApproval{e.Node, e.AtMS, 0, p})
 	case *event.ApprovalDecided:
@@ -166,19 +187,6 @@ func (l *runLog) add(e event.Event) {
 		l.waits = slices.DeleteFunc(l.waits, func(w openWait) bool { return w.node == e.Node })
 	case *event.TimerStopped:
 		delete(l.timers, p.Timer)
-	case *event.CallStarted:
-		l.children = append(l.children, childRun{e.Node, p.Kind, p.Exec})
-	case *event.CallReturned:
-		l.left = p.Left
-		l.spend(p.Usage)
-	case *event.Terminated:
-		l.left = p.Left
-		l.finish(p)
-	case *event.Failed:
-		l.left = p.Left
-		l.finish(p)
-	case *event.Cancelled, *event.Abandoned:
-		l.finish(p)
 	default:
 		l.addEffect(e)
 	}

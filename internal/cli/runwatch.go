@@ -154,6 +154,10 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 		return fmt.Errorf("cannot write to standard output: %w", w.failed)
 	case errors.As(err, &denied):
 		return hintedError{errors.New("the run is not admitted: " + denied.Denial.Message), denied.Denial.Fix.Words}
+	case errors.Is(err, engine.ErrStopped):
+		w.say("stopped; nothing is lost")
+		w.hint("Go on with: writ resume " + shellWord(r.Exec))
+		return errSuspended
 	case err != nil && !refusedInput(err):
 		return fmt.Errorf("run %s: %w", r.Exec, err)
 	}
