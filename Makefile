@@ -91,7 +91,12 @@ unit: ## run all Go tests, with the race detector where it works
 ## What `make ci` adds to `make test`.
 
 .PHONY: ci
-ci: fuzz cross pure bench-once examples clean-tree ## run the slower checks that CI adds
+ci: crash fuzz cross pure bench-once examples clean-tree ## run the slower checks that CI adds
+
+.PHONY: crash
+crash: ## kill and race real processes, which the race detector makes too slow
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m -run 'Killed|Eight|Suspended|FaultAtEveryWrite|RealCompiler' ./engine ./port/wasm
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./engine -run 'ParallelBranches' -schedules=1000
 
 .PHONY: fuzz
 fuzz: ## run every fuzzer for a short time (FUZZTIME, FUZZTOTAL)

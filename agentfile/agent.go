@@ -96,7 +96,6 @@ type loader struct {
 	dir      string
 	doc      *artifact.Document
 	agent    *Agent
-	pack     *policy.Pack
 	problems []error // of the files that the file names
 	stated   bool    // whether there is a state schema, good or bad
 
