@@ -88,6 +88,8 @@ type Manifest struct {
 	marked bool    // the bytes began with a byte order mark
 	names  *names  // finds units by name; nil in a manifest that was not parsed
 	places *places // where Position finds paths; nil in a manifest that was not parsed
+
+	borrowed map[string]borrowed // what includes brought, by root list; nil unless Compose made the manifest
 }
 
 // Unit is one declared piece of knowledge (specification section 4).

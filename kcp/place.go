@@ -66,13 +66,15 @@ func (p *places) longChildren(at int32) []int32 {
 // Position gives the place of a field, such as "units[3].temporal.valid_until".
 // An index counts every item of the YAML list. For a field that is not there it
 // gives the nearest part of the path that is, and for a manifest that was not
-// parsed, or an empty path, the zero or the first position of the text.
+// parsed, or an empty path, the zero or the first position of the text. What an
+// include brought is where the include is.
 func (m *Manifest) Position(path string) Position {
 	if m.places == nil {
 		return Position{}
 	}
 	p := m.places
 	p.once.Do(func() { p.read(withFinalBreak(m.src)) })
+	path = m.origin(path)
 	at := p.root
 	here := p.tree.nodes[at]
 	for path != "" {
@@ -84,6 +86,14 @@ func (m *Manifest) Position(path string) Position {
 		at = p.tree.resolved(child)
 	}
 	return Position{Line: int(here.line), Column: int(here.col)}
+}
+
+// has reports whether the text has an item of a root list.
+func (m *Manifest) has(list string, index int) bool {
+	p := m.places
+	p.once.Do(func() { p.read(withFinalBreak(m.src)) })
+	at := p.tree.resolved(p.value(p.root, list))
+	return at != 0 && p.tree.nodes[at].kind == kindList && p.item(at, index) != 0
 }
 
 // child takes the first element off a path and finds it below a node.

@@ -42,6 +42,19 @@ func describe[T any](rules []rule[T]) []RuleText {
 // reading. They are warnings; a field that restricts stays closed.
 func ReadingTexts() []RuleText { return slices.Clone(readingTexts) }
 
+// ComposingTexts describes the findings of [Compose].
+func ComposingTexts() []RuleText { return slices.Clone(composingTexts) }
+
+var composingTexts = []RuleText{
+	{"composition-include-failed", Warning, 1, "An include was not read, or is not what its `integrity` declares. Its units are left out.", "correct the source or its integrity, or remove the include"},
+	{"composition-include-circular", Error, 1, "An include leads back to a manifest that includes it. Its units are left out.", "remove one of these includes"},
+	{"composition-target-missing", Warning, 1, "An override or an exclude names a unit that no include brings. Aliases do not count.", "name the id as it is after the includes, with the prefix of as"},
+	{"composition-path-escapes", Warning, 1, "Units of an include are not below the folder of the manifest. They cannot be loaded.", "move the included manifest below the folder of this one"},
+	{"composition-attestation", Warning, 2, "An included manifest requires an attestation that the including one does not. Its restricted units are left out.", "declare trust.agent_requirements as the included manifest does"},
+	{"composition-unverified", Warning, 2, "Skills and playbooks of an include that nothing verifies lose their grant.", "pin the included manifest with integrity.manifest_hash"},
+	{"composition-step-foreign", Warning, 2, "A step of a playbook uses a unit of another manifest, or none. The playbook loses its grant.", "declare the skill in the manifest that declares the playbook"},
+}
+
 var readingTexts = []RuleText{
 	{"not-text", Warning, 1, "A list or a mapping stands where text is expected.", "write one text, in quotes"},
 	{"number-as-text", Warning, 1, "A number stands where text is expected. Without quotes `1.10` reads as 1.1.", "write it in quotes"},

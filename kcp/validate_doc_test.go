@@ -120,6 +120,11 @@ func findingsDoc() string {
 			fmt.Fprintf(&b, "| `%s` | %s | %d | %s | %s |\n", r.code, r.severity, r.level, cell(r.meaning), cell(r.mend))
 		}
 	}
+	b.WriteString("\n## Composing\n\nWhat `kcp.Compose` reports when the includes of a manifest have been read. An error among these makes" +
+		" the manifest\ninvalid at every level.\n\n| code | severity | level | meaning | how to mend |\n| --- | --- | --- | --- | --- |\n")
+	for _, r := range ComposingTexts() {
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s | %s |\n", r.Code, r.Severity, r.Level, cell(r.Meaning), cell(r.Mend))
+	}
 	return b.String()
 }
 

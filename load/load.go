@@ -4,7 +4,7 @@
 //
 // Open this package at [Manifest]. Everything that plans, validates, traces or
 // replays calls it, so that all of them find, bound and verify a manifest in the
-// same way. [OpenCache] gives a cache of parsed manifests for the large ones.
+// same way, and read what it includes (specification 3.11). [OpenCache] gives a cache of parsed manifests for the large ones.
 //
 // A manifest is somebody else's text. What it names is read only below a root
 // directory, or over the network with the client that the caller gives; what the
@@ -31,7 +31,8 @@ type Options struct {
 	// [fetch.DefaultMaxBytes].
 	MaxUnitBytes int64
 	// NoVerify leaves the signature alone: neither it nor a key is read, and
-	// Loaded.Signature is nil. It contradicts RequireSignature.
+	// Loaded.Signature is nil. It contradicts RequireSignature. Signatures of
+	// included manifests are checked all the same.
 	NoVerify bool
 	// RequireSignature refuses every manifest whose signature is not verified by
 	// a declared or a trusted key. By default only an invalid one is refused.
@@ -56,12 +57,29 @@ type Options struct {
 	// Trace is the trace context for manifests that require one. The zero value
 	// stands for a new one for each of them.
 	Trace fetch.TraceParent
+	// NoCompose leaves the composition of the manifest unresolved, and reads none
+	// of its includes.
+	NoCompose bool
+
+	inclusion *inclusion
+}
+
+// Part is a manifest that was included.
+type Part struct {
+	Source string
+	Digest artifact.Digest // of its bytes
 }
 
 // Loaded is one manifest as it was read.
 type Loaded struct {
+	// Manifest is what was parsed, with its composition resolved (specification
+	// 3.11), unless Options.NoCompose says otherwise.
 	Manifest *kcp.Manifest
-	Findings []kcp.Finding // of parsing; kcp.Validate gives the others
+	Findings []kcp.Finding // of parsing and composing; kcp.Validate gives the others
+	// Parts counts the manifests that Manifest is made of, itself first. Included
+	// lists the others, each before what it includes.
+	Parts    int
+	Included []Part
 	// Bytes is what was read. The manifest refers to it: nobody may change it.
 	Bytes  []byte
 	Digest artifact.Digest // of Bytes
@@ -77,7 +95,8 @@ type Loaded struct {
 	// Signature is what verification found; nil with NoVerify.
 	Signature *kcp.Signature
 
-	origin origin
+	origin  origin
+	vouched bool // a key that the user trusts signed the bytes
 }
 
 // Manifest reads the manifest at location: an http(s) URL, a file, or a directory
@@ -97,8 +116,12 @@ func Manifest(ctx context.Context, location string, o Options) (*Loaded, error) 
 		if err != nil {
 			return nil, err
 		}
-		return l.finish(ctx, location, &l.origin, o)
+		if l, err = l.finish(ctx, location, &l.origin, o); err != nil {
+			return nil, err
+		}
+		return l.compose(ctx, "", o)
 	}
+	asked := o
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = kcp.DefaultMaxBytes
 	}
@@ -112,7 +135,10 @@ func Manifest(ctx context.Context, location string, o Options) (*Loaded, error) 
 		return nil, err
 	}
 	l.origin = o.origin(area)
-	return l.finish(ctx, location, area, o)
+	if l, err = l.finish(ctx, location, area, o); err != nil {
+		return nil, err
+	}
+	return l.composeBelow(ctx, area, asked)
 }
 
 // finish parses and verifies what was read. What the manifest names is read from
@@ -120,6 +146,9 @@ func Manifest(ctx context.Context, location string, o Options) (*Loaded, error) 
 func (l *Loaded) finish(ctx context.Context, location string, from named, o Options) (*Loaded, error) {
 	o, err := o.pinned(location, l.Source)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.enter(o.inclusion); err != nil {
 		return nil, err
 	}
 	l.Digest = artifact.Sum(l.Bytes)
@@ -133,6 +162,7 @@ func (l *Loaded) finish(ctx context.Context, location string, from named, o Opti
 	if err := l.verify(ctx, from, o); err != nil {
 		return nil, err
 	}
+	l.vouched = l.Signature.Status == kcp.Verified && o.TrustKey != ""
 	return l, nil
 }
 

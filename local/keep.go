@@ -89,7 +89,9 @@ func writeNew(path string, data []byte) error {
 	return err
 }
 
-// Kept gives the agent that was kept for a run.
+// Kept gives the agent that was kept for a run. A pack that has expired since is no
+// reason not to: the engine refuses what it no longer grants, and the run can still
+// be looked at, verified and ended.
 func Kept(store, exec string, o Options) (*Agent, error) {
 	dir := agentsDir(store)
 	name, err := os.ReadFile(runFile(dir, exec))
@@ -124,5 +126,5 @@ func Kept(store, exec string, o Options) (*Agent, error) {
 		}
 		return base64.StdEncoding.DecodeString(text)
 	}
-	return read(c.Source, c.Dir, open, nil, o)
+	return read(c.Source, c.Dir, open, nil, 0, o)
 }

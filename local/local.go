@@ -74,7 +74,7 @@ func ReadAgent(file string, o Options) (*Agent, error) {
 		_, err := os.Stat(filepath.FromSlash(name))
 		return err == nil
 	}
-	return read(filepath.ToSlash(file), dir, open, exists, o)
+	return read(filepath.ToSlash(file), dir, open, exists, o.now().UnixMilli(), o)
 }
 
 // reason leaves the operation and the path out of a file error.
@@ -85,9 +85,9 @@ func reason(err error) error {
 	return err
 }
 
-func read(source, dir string, open func(string) ([]byte, error), exists func(string) bool, o Options) (*Agent, error) {
+func read(source, dir string, open func(string) ([]byte, error), exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
 	file, err := agentfile.Read(source, open, agentfile.Options{
-		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: o.now().UnixMilli(), Exists: exists,
+		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists,
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package local_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -139,6 +141,87 @@ func TestKept(t *testing.T) {
 	}
 	if _, err := local.Kept("store/writ.db", "run", local.Options{}); err == nil || !strings.Contains(err.Error(), "was changed") {
 		t.Errorf("changed: %v", err)
+	}
+}
+
+// TestExpiredPack: no run is started under it, and runs that were can be ended.
+func TestExpiredPack(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := strings.Replace(program, "  limits: {steps: 5, calls: 2}", "  expires: 2030-01-01T00:00:00Z\n  limits: {steps: 5, calls: 2}", 1)
+	if err := os.WriteFile("agent.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := func(year int) local.Options {
+		return local.Options{Now: func() time.Time { return time.Date(year, 1, 2, 0, 0, 0, 0, time.UTC) }}
+	}
+	agent, err := local.ReadAgent("agent.yaml", at(2029))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Keep("writ.db", "run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.ReadAgent("agent.yaml", at(2031)); err == nil || !strings.Contains(err.Error(), "expired at 2030-01-01") {
+		t.Errorf("a new run: %v", err)
+	}
+	if _, err := local.Kept("writ.db", "run", at(2031)); err != nil {
+		t.Errorf("a run that was started before: %v", err)
+	}
+}
+
+// module is a WebAssembly library whose function run answers {"ok":true}.
+const module = "0061736d01000000010c0260017f017f60027f7f017e03030200010503010001071803066d656d6f7279020005616c6c6f63" +
+	"00000372756e00010a110205004180080b0900428b80808080020b0b11010041100b0b7b226f6b223a747275657d"
+
+// TestModule: a module runs as a tool, and is kept with the agent although it is no
+// text.
+func TestModule(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, err := hex.DecodeString(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("DIGEST", artifact.Sum(code).String()).Replace(`version: 1
+id: module
+graph:
+  state: {/ok: bool?}
+  entry: call
+  limits: {max_steps: 3, timeout: 1m}
+  nodes:
+    call: {tool: code, set: {/ok: =result.ok}, next: done}
+    done: {end: =state.ok, reads: [/ok]}
+pack:
+  limits: {steps: 3, calls: 1}
+  wasm: {code: {module: DIGEST, limits: {calls: 1}}}
+tools:
+  code: {wasm: {file: code.wasm, function: run}}
+`)
+	for name, data := range map[string][]byte{"agent.yaml": []byte(text), "code.wasm": code} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agent, err := local.ReadAgent("agent.yaml", local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Keep("writ.db", "run"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove("code.wasm"); err != nil {
+		t.Fatal(err)
+	}
+	if agent, err = local.Kept("writ.db", "run", local.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := local.Open(t.Context(), "writ.db", agent, local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	report, err := rt.Engine.Start(t.Context(), engine.Request{Exec: "run", Definition: agent.Definition, State: artifact.ObjectValue(), By: "sam"})
+	if err != nil || report.Result.String() != "true" {
+		t.Errorf("%s %s %s %v", report.Status, report.Result, report.Error, err)
 	}
 }
 

@@ -32,7 +32,7 @@ type approvalsOptions struct {
 func newApprovals(r *runner) *cobra.Command {
 	o := &approvalsOptions{runner: r}
 	cmd := &cobra.Command{
-		Use:   "approvals [SUBCOMMAND]",
+		Use:   "approvals [list]",
 		Short: "list what runs ask people, and decide",
 		Long: "approvals lists every question that a run of the store waits for. A decision is about the exact bytes that `show` " +
 			"prints: their digest is the proposal. Whoever started a run cannot approve it, and a quorum counts distinct tokens or " +
@@ -43,10 +43,10 @@ writ approvals approve refund-o7 --as maria --token wt_...
 writ approvals deny refund-o7 --as maria --token wt_... --reason "wrong order"`,
 		Annotations: exits("the questions were listed", "the store cannot be read", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if len(words) > 0 {
-				return r.needsSubcommand(cmd, words)
+			if wantsList(words) {
+				return o.list(cmd.Context())
 			}
-			return o.list(cmd.Context())
+			return r.needsSubcommand(cmd, words)
 		},
 	}
 	o.store.declare(cmd)

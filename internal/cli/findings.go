@@ -4,12 +4,35 @@ import (
 	"fmt"
 
 	"github.com/writ-dev/writ/kcp"
+	"github.com/writ-dev/writ/load"
 )
 
 // extension is what writ adds to documents that other implementations define,
 // under the key "writ". It is there only when it has something to say.
 type extension struct {
-	Findings []finding `json:"findings"`
+	Findings []finding      `json:"findings"`
+	Includes []includedPart `json:"includes,omitempty"`
+}
+
+// includedPart is a manifest that the plan's manifest includes.
+type includedPart struct {
+	Source string `json:"source"`
+	SHA256 string `json:"sha256"`
+}
+
+// planExtension gives the findings of a manifest, and what it is composed of.
+func planExtension(loaded *load.Loaded) *extension {
+	e := extensionOf(loaded.Findings)
+	if len(loaded.Included) == 0 {
+		return e
+	}
+	if e == nil {
+		e = &extension{Findings: []finding{}}
+	}
+	for _, part := range loaded.Included {
+		e.Includes = append(e.Includes, includedPart{part.Source, part.Digest.Hex()})
+	}
+	return e
 }
 
 // finding is the JSON form of a kcp.Finding.

@@ -41,6 +41,9 @@ func (r *runner) needsSubcommand(cmd *cobra.Command, words []string) error {
 		"%s has %s, not %q%s", cmd.Name(), strings.Join(known, ", "), words[0], didYouMean(words[0], known, ""))
 }
 
+// wantsList reports whether a command that lists is called by itself, or by name.
+func wantsList(words []string) bool { return len(words) == 0 || len(words) == 1 && words[0] == "list" }
+
 // graphOptions are those of all commands that read one graph.
 type graphOptions struct {
 	*runner

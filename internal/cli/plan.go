@@ -74,10 +74,10 @@ func (o *planOptions) run(cmd *cobra.Command, words []string) error {
 	plan, trace := planner.Plan(loaded.Manifest, task, options)
 	switch {
 	case o.json && o.trace:
-		return o.printJSON(traceDocument{trace.Document(), extensionOf(loaded.Findings)}, "trace")
+		return o.printJSON(traceDocument{trace.Document(), planExtension(loaded)}, "trace")
 	case o.json:
 		attach(plan, loaded)
-		return o.printJSON(planDocument{plan, extensionOf(loaded.Findings)}, "plan")
+		return o.printJSON(planDocument{plan, planExtension(loaded)}, "plan")
 	}
 	attach(plan, loaded)
 	p := o.newPage()

@@ -56,6 +56,9 @@ func (v planView) writeHead() {
 	}
 	label("manifest", manifest...)
 	label("source", name(plain, plan.Manifest.Source), in(dim, " · sha256 "+abbreviated(plan.Manifest.SHA256)))
+	if v.loaded.Parts > 1 {
+		label("", text("composed of "+counted(v.loaded.Parts, "manifest")))
+	}
 	when := "as of " + plan.AsOf
 	if known := plan.Options.KnownAt; known != "" {
 		when += " · as known at " + known

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/artifact"
-	"github.com/writ-dev/writ/kcp"
+	"github.com/writ-dev/writ/load"
 	"github.com/writ-dev/writ/planner"
 )
 
@@ -20,11 +20,11 @@ type replayOptions struct {
 	agent  agentFlag
 	json   bool
 
-	read map[string]*kcp.Manifest // by location, so that none is read twice
+	read map[string]*load.Loaded // by location, so that none is read twice
 }
 
 func newReplay(r *runner) *cobra.Command {
-	o := &replayOptions{runner: r, read: map[string]*kcp.Manifest{}}
+	o := &replayOptions{runner: r, read: map[string]*load.Loaded{}}
 	cmd := &cobra.Command{
 		Use:   "replay FILE|RUN",
 		Short: "work out again what a saved plan or a run holds, and compare",
@@ -174,12 +174,12 @@ func (o *replayOptions) check(cmd *cobra.Command, plan artifact.Value) replayChe
 		c.Source, c.Detail = "(none)", "saved plan has no manifest.source to re-fetch"
 		return c
 	}
-	m, err := o.manifestOf(cmd, c.Source)
+	loaded, err := o.manifestOf(cmd, c.Source)
 	if err != nil {
 		c.Detail = err.Error()
 		return c
 	}
-	saved := *m
+	saved := *loaded.Manifest
 	saved.Source = c.Source // the caller says that this is what the plan calls so
 	verdict, err := planner.Recheck(plan.AppendCompact(nil), &saved)
 	if err != nil {
@@ -187,12 +187,38 @@ func (o *replayOptions) check(cmd *cobra.Command, plan artifact.Value) replayChe
 		return c
 	}
 	c.Status, c.Detail, c.Fields = verdict.Status, verdict.Detail, verdict.Fields
+	if detail := changedIncludes(plan, loaded.Included); detail != "" && c.Status == planner.Identical {
+		c.Status, c.Detail = planner.Drifted, detail+"; the plan is the same"
+	}
 	return c
+}
+
+// changedIncludes says how the manifests that were included differ from those
+// that the saved plan lists. A plan that lists none is held against the digest
+// of its own manifest only.
+func changedIncludes(plan artifact.Value, now []load.Part) string {
+	ours, _ := plan.Get("writ")
+	list, ok := ours.Get("includes")
+	if !ok {
+		return ""
+	}
+	saved := list.Elements()
+	if len(saved) != len(now) {
+		return fmt.Sprintf("includes read now: %d, when the plan was saved: %d", len(now), len(saved))
+	}
+	for i, part := range saved {
+		source, _ := part.Get("source")
+		digest, _ := part.Get("sha256")
+		if current := now[i].Digest.Hex(); digest.Text() != current {
+			return "included manifest " + source.Text() + " changed: sha256 " + abbreviated(current) + " ≠ saved " + abbreviated(digest.Text())
+		}
+	}
+	return ""
 }
 
 // manifestOf reads the manifest that a saved plan names, or the one that the
 // caller named instead.
-func (o *replayOptions) manifestOf(cmd *cobra.Command, source string) (*kcp.Manifest, error) {
+func (o *replayOptions) manifestOf(cmd *cobra.Command, source string) (*load.Loaded, error) {
 	location, from := o.source.manifest.text, o.source
 	if !from.manifest.set {
 		var err error
@@ -202,6 +228,7 @@ func (o *replayOptions) manifestOf(cmd *cobra.Command, source string) (*kcp.Mani
 		if !from.root.set {
 			from.root.text = "."
 		}
+		from.local = true // what a manifest includes is not dialled either
 	}
 	if m := o.read[location]; m != nil {
 		return m, nil
@@ -210,8 +237,8 @@ func (o *replayOptions) manifestOf(cmd *cobra.Command, source string) (*kcp.Mani
 	if err != nil {
 		return nil, err
 	}
-	o.read[location] = loaded.Manifest
-	return loaded.Manifest, nil
+	o.read[location] = loaded
+	return loaded, nil
 }
 
 // permitted says where the manifest that an artifact names may be read. The

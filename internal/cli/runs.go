@@ -23,7 +23,7 @@ type runsOptions struct {
 func newRuns(r *runner) *cobra.Command {
 	o := &runsOptions{runner: r}
 	cmd := &cobra.Command{
-		Use:   "runs [SUBCOMMAND]",
+		Use:   "runs [list]",
 		Short: "list runs, and look at one",
 		Long: "runs lists the runs of a store. Its subcommands show one run: what became of it, its events, its state at any " +
 			"event, its graph. All of them read, and change nothing.",
@@ -32,10 +32,10 @@ writ runs show refund-o7
 writ runs state refund-o7 --at 12`,
 		Annotations: exits("the runs were listed", "the store cannot be read", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if len(words) > 0 {
-				return r.needsSubcommand(cmd, words)
+			if wantsList(words) {
+				return o.list(cmd)
 			}
-			return o.list(cmd)
+			return r.needsSubcommand(cmd, words)
 		},
 	}
 	filter := flagGroup{cmd.Flags(), "Filter"}

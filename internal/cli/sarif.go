@@ -173,6 +173,7 @@ func sarifRules() (rules []sarifRule, index map[string]int) {
 	add("agent", kcp.RuleTexts(kcp.Agent))
 	add("specification", kcp.RuleTexts(kcp.Spec))
 	add("reading", kcp.ReadingTexts())
+	add("composing", kcp.ComposingTexts())
 	add("catalog", draft.CatalogTexts())
 	add("reading", []kcp.RuleText{{
 		Code: unreadableCode, Severity: kcp.Error, Level: 1,

@@ -68,7 +68,7 @@ func (o *signOptions) run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := load.Manifest(ctx, location, load.Options{NoVerify: true})
+	manifest, err := load.Manifest(ctx, location, load.Options{NoVerify: true, NoCompose: true})
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (o *signOptions) run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	checked, err := load.Manifest(ctx, location, load.Options{RequireSignature: true})
+	checked, err := load.Manifest(ctx, location, load.Options{RequireSignature: true, NoCompose: true})
 	if err != nil {
 		return fmt.Errorf("the signature was written, but a reader would refuse it: %w", err)
 	}

@@ -13,9 +13,10 @@ import (
 
 // sourceFlags say which manifest a command works on and how it is read.
 type sourceFlags struct {
-	manifest, root, maxBytes, trustKey  given
-	noCache, noVerify, requireSignature bool
-	allowPrivate                        bool
+	manifest, root, maxBytes, trustKey               given
+	noCache, noVerify, requireSignature, remoteCache bool
+	local                                            bool // reads nothing over the network
+	allowPrivate                                     bool
 }
 
 func (f *sourceFlags) declare(cmd *cobra.Command) {
@@ -24,6 +25,7 @@ func (f *sourceFlags) declare(cmd *cobra.Command) {
 	reading.value(&f.root, "root", "DIR", "knowledge", "read what manifests and artifacts name only below this folder")
 	reading.value(&f.maxBytes, "max-manifest-bytes", "N", "134217728", "refuse a manifest that is larger (default 64 MiB)")
 	reading.boolean(&f.noCache, "no-cache", "do not use or write the cache of parsed manifests")
+	reading.boolean(&f.remoteCache, "remote-cache", "keep what is read over the network, and ask only whether it has changed")
 }
 
 // declareTrust declares the flags of commands that verify signatures.
@@ -88,7 +90,11 @@ func (f *sourceFlags) reading(r *runner) (load.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	return load.Options{
+	remote := fetch.Options{AllowPrivateHosts: f.allowPrivate}
+	if f.remoteCache {
+		remote.Cache = fetch.OpenCache("")
+	}
+	o = load.Options{
 		Pins:             pins,
 		MaxBytes:         int(limit.Value),
 		NoVerify:         f.noVerify,
@@ -96,6 +102,9 @@ func (f *sourceFlags) reading(r *runner) (load.Options, error) {
 		TrustKey:         f.trustKey.text,
 		Root:             f.root.text,
 		Cache:            cache,
-		Fetch:            fetch.New(fetch.Options{AllowPrivateHosts: f.allowPrivate}),
-	}, nil
+	}
+	if !f.local {
+		o.Fetch = fetch.New(remote)
+	}
+	return o, nil
 }

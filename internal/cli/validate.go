@@ -103,6 +103,9 @@ func (o *validateOptions) run(cmd *cobra.Command, words []string) error {
 		if loaded, err = o.mend(loaded); err != nil {
 			return err
 		}
+		if loaded.Manifest.Composition != nil && !o.dryRun { // mending reads no includes
+			loaded, err = o.source.open(cmd.Context(), o.runner, location)
+		}
 	}
 	rep := unreadable(location, err)
 	if err == nil {
@@ -149,6 +152,9 @@ func checkManifest(loaded *load.Loaded, level int, today string) *report {
 	}
 	rep.Writ = extensionOf(rep.extra)
 	deciding, _ := countBySeverity(rep.rules)
+	if reading, _ := countBySeverity(loaded.Findings); level == 0 {
+		deciding += reading // an include that leads back
+	}
 	if level > 0 {
 		more, _ := countBySeverity(rep.extra)
 		deciding += more

@@ -258,10 +258,16 @@ func manifestFiles(location string) []string {
 // mostWatched bounds the files that are looked at several times a second.
 const mostWatched = 20_000
 
-// unitFiles are the files of the units, below the manifest's folder.
+// unitFiles are the files of the units, below the manifest's folder, and those of
+// the manifests that it includes.
 func unitFiles(loaded *load.Loaded) []string {
 	dir := filepath.Dir(loaded.Source)
 	var files []string
+	for _, part := range loaded.Included {
+		if !isAddress(part.Source) {
+			files = append(files, part.Source)
+		}
+	}
 	for i := range loaded.Manifest.Units {
 		if path := loaded.Manifest.Units[i].Path; kcp.SafeUnitPath(path) == "" && len(files) < mostWatched {
 			files = append(files, filepath.Join(dir, filepath.FromSlash(path)))

@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +18,29 @@ import (
 type watched struct {
 	t    *testing.T
 	dir  string
-	out  bytes.Buffer
+	out  lockedBuffer
 	end  context.CancelFunc
 	exit chan int
+}
+
+// lockedBuffer is written by the watch and read by the test.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// take gives what was written and forgets it.
+func (l *lockedBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
 }
 
 func watchFolder(t *testing.T, args ...string) *watched {
@@ -49,9 +72,7 @@ func (w *watched) write(name, text string) {
 func (w *watched) after(d time.Duration) string {
 	time.Sleep(d) // of the bubble: no time passes outside
 	synctest.Wait()
-	text := w.out.String()
-	w.out.Reset()
-	return text
+	return w.out.take()
 }
 
 func (w *watched) stop() {
@@ -165,10 +186,11 @@ func TestWatchEvents(t *testing.T) {
 // TestFileWatch counts looks, so that a watch does not keep a machine busy.
 func TestFileWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		looks, state := 0, map[string]string{"a": "1"}
-		w := fileWatch{look: func(path string) string { looks++; return state[path] }, every: time.Second, quiet: 100 * time.Millisecond}
+		var version atomic.Int32 // of file a
+		looks := 0
+		w := fileWatch{look: func(path string) string { looks++; return fmt.Sprint(path, version.Load()) }, every: time.Second, quiet: 100 * time.Millisecond}
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(10500*time.Millisecond, func() { state["a"] = "2" })
+		time.AfterFunc(10500*time.Millisecond, func() { version.Add(1) })
 		if !w.changed(ctx, []string{"a", "b"}, w.all([]string{"a"})) {
 			t.Error("the change was not seen")
 		}

@@ -154,6 +154,9 @@ func (o *whyOptions) completeUnit(cmd *cobra.Command, words []string, typed stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	o.source.noVerify = true // completing decides nothing
+	if location, err := o.source.location(""); err == nil {
+		o.source.local = !isAddress(location) // nor does a key press dial what a file includes
+	}
 	loaded, err := o.source.open(cmd.Context(), o.runner, "")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
