@@ -129,7 +129,7 @@ bench-once: ## run every benchmark once, so that none rots
 examples: ## validate and plan every shipped manifest with the built binary
 	@out=$$(mktemp -d) || exit 1; trap 'rm -rf "$$out"' EXIT; \
 	$(STATIC) -o "$$out/writ" ./cmd/writ || exit 1; \
-	for m in examples/*/ .; do \
+	for m in $(dir $(wildcard examples/*/knowledge.yaml)) .; do \
 	  echo "examples: $$m"; \
 	  "$$out/writ" validate --level 3 "$$m" && \
 	  "$$out/writ" plan "what should I read first" --manifest "$$m" --no-cache --trace >/dev/null || exit 1; \

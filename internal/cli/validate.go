@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func (o *validateOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if err == nil && len(loaded.Manifest.Units) == 0 && draft.IsCatalog(loaded.Bytes) {
-		return o.finish(checkCatalog(loaded), format)
+		return o.finish(o.checkCatalog(cmd.Context(), loaded), format)
 	}
 	if err == nil && o.fix {
 		if loaded, err = o.mend(loaded); err != nil {
@@ -163,9 +164,24 @@ func checkManifest(loaded *load.Loaded, level int, today string) *report {
 	return rep
 }
 
-// checkCatalog validates a catalog of manifests.
-func checkCatalog(loaded *load.Loaded) *report {
+// checkCatalog validates a catalog of manifests, and says which entries no longer
+// describe what they name.
+func (o *validateOptions) checkCatalog(ctx context.Context, loaded *load.Loaded) *report {
 	catalog, findings := draft.ReadCatalog(loaded.Bytes)
+	if catalog != nil {
+		findings = append(findings, catalog.Stale(func(source string) (draft.Source, error) {
+			location := kcp.ResolveLocation(loaded.Source, source)
+			listed, err := o.source.open(ctx, o.runner, location)
+			if err != nil {
+				return draft.Source{}, err
+			}
+			found := draft.Source{Version: listed.Manifest.Version}
+			if info, err := os.Stat(listed.Source); err == nil {
+				found.Changed = info.ModTime().UTC().Format("2006-01-02")
+			}
+			return found, nil
+		})...)
+	}
 	rep := &report{Source: loaded.Source, rules: findings, text: loaded.Bytes, Findings: make([]reportFinding, len(findings))}
 	if catalog != nil {
 		rep.Project = catalog.Name

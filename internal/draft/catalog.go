@@ -23,6 +23,9 @@ type Catalog struct {
 type CatalogEntry struct {
 	Name, Source, Version string
 	DependsOn             []string
+	Generated             string       // the day the entry was made from its source
+	Path                  string       // where the entry is in the catalog
+	Pos                   kcp.Position // where it is in the text
 }
 
 var (
@@ -50,6 +53,8 @@ var catalogTexts = []kcp.RuleText{
 	{Code: "catalog-entry-version", Severity: kcp.Warning, Level: 1, Meaning: "An entry's `version` is missing or no semantic version.", Mend: `write version: "1.0.0"`},
 	{Code: "catalog-generated-malformed", Severity: kcp.Warning, Level: 1, Meaning: "`generated` is no date.", Mend: `write a date, year first, and quote it: "2026-01-31"`},
 	{Code: "catalog-commit-malformed", Severity: kcp.Warning, Level: 1, Meaning: "`source_commit` is not 40 hexadecimal digits.", Mend: "write the whole commit"},
+	{Code: "catalog-source-unreadable", Severity: kcp.Warning, Level: 1, Meaning: "The manifest that `source` names cannot be read.", Mend: "correct the source, or publish the manifest there"},
+	{Code: "catalog-entry-stale", Severity: kcp.Warning, Level: 1, Meaning: "The manifest is older than the entry's `version`, or was changed after `generated`.", Mend: "generate the entry anew from its source, or install the manifest that it describes"},
 	{Code: "catalog-dependency-unknown", Severity: kcp.Error, Level: 1, Meaning: "`depends_on` names an entry that is not in the catalog.", Mend: "name an entry of this catalog"},
 	{Code: "catalog-dependency-cycle", Severity: kcp.Error, Level: 1, Meaning: "Entries depend on each other in a circle.", Mend: "remove one of these dependencies"},
 }
@@ -167,6 +172,7 @@ func (r *catalogReader) entry(i int, n *yaml.Node) {
 	}
 	e := CatalogEntry{Name: text(fieldOf(n, "name")), Source: text(fieldOf(n, "source")), Version: text(fieldOf(n, "version"))}
 	where, path := "entry '"+e.Name+"'", fmt.Sprintf("entries[%d]", i)
+	e.Path, e.Pos = path, kcp.Position{Line: n.Line, Column: n.Column}
 	at := func(key string) *yaml.Node {
 		if v := fieldOf(n, key); v != nil {
 			return v
@@ -187,11 +193,16 @@ func (r *catalogReader) entry(i int, n *yaml.Node) {
 	if problem := sourceProblem(e.Source); problem != "" {
 		bad("catalog-source-malformed", "source", problem)
 	}
-	if e.Version == "" || !semver.MatchString(e.Version) {
+	switch {
+	case e.Version == "":
+		bad("catalog-entry-version", "version", "the entry has no version")
+	case !semver.MatchString(e.Version):
 		bad("catalog-entry-version", "version", "version is "+quote(e.Version)+", which is no version like 1.0.0")
 	}
-	if v := fieldOf(n, "generated"); v != nil && !kcp.ValidDate(text(v)) {
+	e.Generated = text(fieldOf(n, "generated"))
+	if e.Generated != "" && !kcp.ValidDate(e.Generated) {
 		bad("catalog-generated-malformed", "generated", "generated is no date")
+		e.Generated = ""
 	}
 	if v := fieldOf(n, "source_commit"); v != nil && !commitHash.MatchString(text(v)) {
 		bad("catalog-commit-malformed", "source_commit", "source_commit is not 40 hexadecimal digits")
