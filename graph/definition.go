@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 )
@@ -156,6 +157,16 @@ func (s Shape) Validate(v artifact.Value) error { return s.Schema("").Validate(v
 // Digest gives the digest of the shape's canonical bytes, which an approval is
 // bound to.
 func (s Shape) Digest() artifact.Digest { return artifact.Sum(s.value().AppendCompact(nil)) }
+
+// String gives the shape for people: "/hint string?, /send bool".
+func (s Shape) String() string {
+	members := s.value().Members()
+	words := make([]string, len(members))
+	for i, m := range members {
+		words[i] = m.Name + " " + m.Value.Text()
+	}
+	return strings.Join(words, ", ")
+}
 
 // Paths gives the declared paths, sorted.
 func (s Shape) Paths() []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/local"
 	"github.com/writ-dev/writ/store"
@@ -196,8 +197,32 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 	t.add(cell(dim, "bytes"), spans(text(grouped(float64(len(data))))))
 	t.add(cell(dim, "needs"), spans(text(fmt.Sprintf("%d of %s so far, by %s or stronger%s", a.have,
 		counted(int(a.staged.Need), "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
+	if shape := o.answerOf(ctx, s, exec, a.node); len(shape) > 0 {
+		t.add(cell(dim, "answer"), spans(name(plain, shape.String())))
+	}
 	p.table(t)
 	o.print(p)
+	return nil
+}
+
+// answerOf gives what an approval has to carry, or nil where nothing is asked for or
+// the run's agent file is not at hand: what is decided about can be shown without it.
+func (o *approvalsOptions) answerOf(ctx context.Context, s store.Store, exec, node string) graph.Shape {
+	l, err := readRun(ctx, s, exec, 0)
+	if err != nil {
+		return nil
+	}
+	a, err := o.agent.of(ctx, o.runner, o.store.path(o.runner), exec)
+	if err != nil {
+		return nil
+	}
+	g := graphOf(a, l.started.Graph)
+	if g == nil {
+		return nil
+	}
+	if n := g.Node(node); n != nil {
+		return n.Answer
+	}
 	return nil
 }
 

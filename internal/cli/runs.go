@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/local"
 	"github.com/writ-dev/writ/store"
 )
 
@@ -282,14 +284,9 @@ func (o *runsOptions) drawRun(cmd *cobra.Command, exec string) error {
 	if err != nil {
 		return err
 	}
-	drawn := a.Graph
-	for _, c := range a.Graphs {
-		if c.Graph.Digest == l.started.Graph {
-			drawn = c.Graph
-		}
-	}
-	if drawn.Digest != l.started.Graph {
-		return fmt.Errorf("run %s executes the graph %s, and the agent file has %s", exec, l.started.Graph, drawn.Digest)
+	drawn := graphOf(a, l.started.Graph)
+	if drawn == nil {
+		return fmt.Errorf("run %s executes the graph %s, and the agent file has %s", exec, l.started.Graph, a.Graph.Digest)
 	}
 	o.drawGraph(drawn, o.format.text)
 	if o.format.text == "" || o.format.text == "text" {
@@ -317,4 +314,17 @@ func prose(words string) []span {
 		return nil
 	}
 	return spans(text(words))
+}
+
+// graphOf gives the graph of an agent that has a digest, or nil.
+func graphOf(a *local.Agent, digest artifact.Digest) *graph.Compiled {
+	if a.Graph.Digest == digest {
+		return a.Graph
+	}
+	for _, c := range a.Graphs {
+		if c.Graph.Digest == digest {
+			return c.Graph
+		}
+	}
+	return nil
 }
