@@ -86,6 +86,9 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	var state artifact.Value
 	if o.input.set || !o.check {
 		if state, err = agent.State(input); err != nil {
+			if !o.input.set {
+				err = hintedError{err, "Give it with --input '{...}', or --input @FILE."}
+			}
 			return err
 		}
 	}
