@@ -197,7 +197,7 @@ func (l *loader) needs(n *graph.Node, p *policy.Policy) (*policy.Denial, *policy
 		if !granted(p, call) {
 			break
 		}
-		child, denial := p.Handoff(n.Name, handoffRequest(n.Authority))
+		child, denial := p.Handoff(n.Name, policy.Request(n.Authority.Capabilities, n.Authority.Namespaces))
 		return denial, child
 	case graph.KindApprove:
 		call.Kind = policy.KindApproval
@@ -229,24 +229,6 @@ func granted(p *policy.Policy, call policy.Call) bool {
 	}
 	_, bound := p.Binding(call.Capability)
 	return bound
-}
-
-// handoffRequest gives the authority that a call node asks for.
-func handoffRequest(a graph.Authority) *policy.Authority {
-	request := &policy.Authority{}
-	if a.Capabilities.Set {
-		request.Capabilities = map[string]string{}
-		for _, c := range a.Capabilities.Value {
-			request.Capabilities[c] = c
-		}
-	}
-	if a.Namespaces.Set {
-		request.Namespaces = map[string]policy.Access{}
-		for _, namespace := range a.Namespaces.Value {
-			request.Namespaces[namespace] = policy.AccessRead
-		}
-	}
-	return request
 }
 
 // State gives the initial state for an input: the members of the input over those

@@ -57,7 +57,7 @@ func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, ar
 			return nil, state, denial, nil
 		}
 	}
-	narrowed, denial := t.def.Policy.Handoff(n.Name, authorityOf(n.Authority))
+	narrowed, denial := t.def.Policy.Handoff(n.Name, policy.Request(n.Authority.Capabilities, n.Authority.Namespaces))
 	if denial != nil {
 		return nil, state, denial, nil
 	}
@@ -65,23 +65,6 @@ func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, ar
 		return nil, state, nil, err
 	}
 	return d.narrowed(narrowed), state, nil, nil
-}
-
-func authorityOf(a graph.Authority) *policy.Authority {
-	request := &policy.Authority{}
-	if a.Capabilities.Set {
-		request.Capabilities = map[string]string{}
-		for _, c := range a.Capabilities.Value {
-			request.Capabilities[c] = c
-		}
-	}
-	if a.Namespaces.Set {
-		request.Namespaces = map[string]policy.Access{}
-		for _, ns := range a.Namespaces.Value {
-			request.Namespaces[ns] = policy.AccessRead
-		}
-	}
-	return request
 }
 
 // childReserve gives what is reserved for a call: the most that the child's graph

@@ -115,7 +115,7 @@ func (e *Engine) register(d *Definition, depth int) error {
 			continue
 		}
 		// A call that is refused now is refused when it happens, and recorded then.
-		if narrowed, denial := d.Policy.Handoff(n.Name, authorityOf(n.Authority)); denial == nil {
+		if narrowed, denial := d.Policy.Handoff(n.Name, policy.Request(n.Authority.Capabilities, n.Authority.Namespaces)); denial == nil {
 			if err := e.register(d.Calls[n.Name].narrowed(narrowed), depth+1); err != nil {
 				return err
 			}

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"context"
+	"time"
+
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
@@ -223,6 +226,19 @@ type Effect struct {
 	Lost       bool          // it was under way when the process before this one ended
 }
 
+// longestTimeout is the longest timeout of a permit that is kept, in milliseconds:
+// more would overflow a duration.
+const longestTimeout = 1 << 40
+
+// Bound gives a context that ends with ctx, or when the time of the permit is up.
+// The caller calls cancel when the effect is done.
+func (e Effect) Bound(ctx context.Context) (bounded context.Context, cancel context.CancelFunc) {
+	if e.Permit.TimeoutMS == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, longestTimeout))*time.Millisecond)
+}
+
 // Outcome is how an effect ended.
 type Outcome struct {
 	Result artifact.Value
@@ -235,6 +251,9 @@ type Outcome struct {
 	Error     string
 	Retryable bool
 }
+
+// Failed gives the outcome of an effect that did not succeed, of a class of [graph.Retry].
+func Failed(class, text string) Outcome { return Outcome{Failed: true, Class: class, Error: text} }
 
 // Call is a run that a call node starts.
 type Call struct {

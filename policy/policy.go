@@ -242,3 +242,22 @@ func (a AuthorityV1) Authority() *Authority {
 	request.Limits.Cost = Money{"USD": a.MaxCostMicros}
 	return request
 }
+
+// Request gives the authority that a handoff asks for: capabilities by their own
+// names, and namespaces to read. What is not set is not narrowed.
+func Request(capabilities, namespaces artifact.Optional[[]string]) *Authority {
+	request := &Authority{}
+	if capabilities.Set {
+		request.Capabilities = map[string]string{}
+		for _, c := range capabilities.Value {
+			request.Capabilities[c] = c
+		}
+	}
+	if namespaces.Set {
+		request.Namespaces = map[string]Access{}
+		for _, namespace := range namespaces.Value {
+			request.Namespaces[namespace] = AccessRead
+		}
+	}
+	return request
+}

@@ -121,6 +121,10 @@ func (o *approvalsOptions) question(ctx context.Context, s store.Store, exec str
 	if err != nil {
 		return openApproval{}, err
 	}
+	return o.questionOf(l, exec)
+}
+
+func (o *approvalsOptions) questionOf(l *runLog, exec string) (openApproval, error) {
 	if len(l.approvals) == 0 {
 		return openApproval{}, fmt.Errorf("run %s waits for no approval", exec)
 	}
@@ -171,7 +175,11 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 		return err
 	}
 	defer s.Close()
-	a, err := o.question(ctx, s, exec)
+	l, err := readRun(ctx, s, exec, 0)
+	if err != nil {
+		return err
+	}
+	a, err := o.questionOf(l, exec)
 	if err != nil {
 		return err
 	}
@@ -197,7 +205,7 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 	t.add(cell(dim, "bytes"), spans(text(grouped(float64(len(data))))))
 	t.add(cell(dim, "needs"), spans(text(fmt.Sprintf("%d of %s so far, by %s or stronger%s", a.have,
 		counted(int(a.staged.Need), "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
-	if shape := o.answerOf(ctx, s, exec, a.node); len(shape) > 0 {
+	if shape := o.answerOf(ctx, l, exec, a.node); len(shape) > 0 {
 		t.add(cell(dim, "answer"), spans(name(plain, shape.String())))
 	}
 	p.table(t)
@@ -207,11 +215,7 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 
 // answerOf gives what an approval has to carry, or nil where nothing is asked for or
 // the run's agent file is not at hand: what is decided about can be shown without it.
-func (o *approvalsOptions) answerOf(ctx context.Context, s store.Store, exec, node string) graph.Shape {
-	l, err := readRun(ctx, s, exec, 0)
-	if err != nil {
-		return nil
-	}
+func (o *approvalsOptions) answerOf(ctx context.Context, l *runLog, exec, node string) graph.Shape {
 	a, err := o.agent.of(ctx, o.runner, o.store.path(o.runner), exec)
 	if err != nil {
 		return nil

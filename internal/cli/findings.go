@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/writ-dev/writ/federation"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/load"
 )
@@ -10,8 +11,8 @@ import (
 // extension is what writ adds to documents that other implementations define,
 // under the key "writ". It is there only when it has something to say.
 type extension struct {
-	Findings []finding      `json:"findings"`
-	Includes []includedPart `json:"includes,omitempty"`
+	Findings []federation.Finding `json:"findings"`
+	Includes []includedPart       `json:"includes,omitempty"`
 }
 
 // includedPart is a manifest that the plan's manifest includes.
@@ -27,7 +28,7 @@ func planExtension(loaded *load.Loaded) *extension {
 		return e
 	}
 	if e == nil {
-		e = &extension{Findings: []finding{}}
+		e = &extension{Findings: []federation.Finding{}}
 	}
 	for _, part := range loaded.Included {
 		e.Includes = append(e.Includes, includedPart{part.Source, part.Digest.Hex()})
@@ -35,27 +36,12 @@ func planExtension(loaded *load.Loaded) *extension {
 	return e
 }
 
-// finding is the JSON form of a kcp.Finding.
-type finding struct {
-	Severity kcp.Severity `json:"severity"`
-	Code     string       `json:"code"`
-	Where    string       `json:"where"`
-	Path     string       `json:"path"`
-	Line     int          `json:"line"`
-	Column   int          `json:"column"`
-	Message  string       `json:"message"`
-	Hint     string       `json:"hint"`
-}
-
 func extensionOf(findings []kcp.Finding) *extension {
-	if len(findings) == 0 {
+	e := federation.Extend(findings)
+	if e == nil {
 		return nil
 	}
-	e := &extension{Findings: make([]finding, len(findings))}
-	for i, f := range findings {
-		e.Findings[i] = finding{f.Severity, f.Code, f.Where, f.Path, f.Pos.Line, f.Pos.Column, f.Message, f.Hint}
-	}
-	return e
+	return &extension{Findings: e.Findings}
 }
 
 // mostFindings bounds what a plan shows of them; validate shows all.

@@ -214,11 +214,11 @@ type searchDocument struct {
 }
 
 type searchExtension struct {
-	AsOf      string            `json:"as_of"`
-	KnownAt   string            `json:"known_at,omitzero"`
-	Omitted   search.Omitted    `json:"omitted,omitzero"`
-	Summaries map[string]string `json:"summary_of,omitempty"` // units by the summary that stands for them
-	Findings  []finding         `json:"findings,omitempty"`
+	AsOf      string               `json:"as_of"`
+	KnownAt   string               `json:"known_at,omitzero"`
+	Omitted   search.Omitted       `json:"omitted,omitzero"`
+	Summaries map[string]string    `json:"summary_of,omitempty"` // units by the summary that stands for them
+	Findings  []federation.Finding `json:"findings,omitempty"`
 }
 
 func searchExtensionOf(r *search.Result, loaded *load.Loaded) *searchExtension {
@@ -231,7 +231,7 @@ func searchExtensionOf(r *search.Result, loaded *load.Loaded) *searchExtension {
 			e.Summaries[h.Unit.ID] = h.SummaryOf.ID
 		}
 	}
-	if x := extensionOf(loaded.Findings); x != nil {
+	if x := federation.Extend(loaded.Findings); x != nil {
 		e.Findings = x.Findings
 	}
 	return e

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"reflect"
-	"strings"
-	"unicode"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/internal/draft"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -96,7 +95,7 @@ func inheritFields[T any](own, root *T, inherited map[string][]string, name stri
 		field := to.Type().Field(i)
 		if to.Field(i).IsZero() && !from.Field(i).IsZero() {
 			to.Field(i).Set(from.Field(i))
-			inherited[name] = append(inherited[name], name+"."+formatName(field.Name))
+			inherited[name] = append(inherited[name], name+"."+draft.FieldName(field.Name))
 		}
 	}
 	return &merged
@@ -117,19 +116,6 @@ var formatNames = map[string]string{
 	"TokenTier.PerDay":    "tokens_per_day",
 }
 
-// formatName writes a Go name in the way of the format: DocsURL is docs_url.
-func formatName(name string) string {
-	var b strings.Builder
-	runes := []rune(name)
-	for i, r := range runes {
-		if unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
-
 // members lists what a struct declares. Fields that say how something was
 // written (its position, whether it was there) are no part of the format.
 func (w *modelWriter) members(s reflect.Value, path string) []artifact.Member {
@@ -141,7 +127,7 @@ func (w *modelWriter) members(s reflect.Value, path string) []artifact.Member {
 		}
 		name := formatNames[s.Type().Name()+"."+field.Name]
 		if name == "" {
-			name = formatName(field.Name)
+			name = draft.FieldName(field.Name)
 		}
 		if field.Type.Kind() == reflect.Bool {
 			if field.Name == "Malformed" && s.Field(i).Bool() {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/internal/draft"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -108,7 +109,7 @@ func TestFormatName(t *testing.T) {
 		"ID": "id", "NotForStrict": "not_for_strict", "DocsURL": "docs_url", "PlansURL": "plans_url",
 		"SPDX": "spdx", "KeyID": "key_id", "HumanInTheLoop": "human_in_the_loop", "MCP": "mcp", "URLs": "ur_ls",
 	} {
-		if got := formatName(name); got != want {
+		if got := draft.FieldName(name); got != want {
 			t.Errorf("formatName(%q) = %q, want %q", name, got, want)
 		}
 	}

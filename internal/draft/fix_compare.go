@@ -195,6 +195,11 @@ func yamlName(name string) string {
 	if name == "Freshness" {
 		return "freshness_policy"
 	}
+	return FieldName(name)
+}
+
+// FieldName writes a Go name in the way of the format: DocsURL is docs_url.
+func FieldName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

@@ -146,11 +146,8 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	if err != nil {
 		return failed(graph.ClassInvalid, err.Error()), nil
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return ended(ctx), nil
 	}
@@ -170,7 +167,9 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 }
 
 func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text, Usage: policy.Amount{Calls: 1}}
+	outcome := engine.Failed(class, text)
+	outcome.Usage = policy.Amount{Calls: 1}
+	return outcome
 }
 
 func ended(ctx context.Context) engine.Outcome {

@@ -137,7 +137,7 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	case effectContext:
 		send = p.cortex.Context
 	default:
-		return failed(graph.ClassInvalid, "a cortex answers query and context, and not "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "a cortex answers query and context, and not "+e.Name), nil
 	}
 	return perform(ctx, e, policy.KindCortex, func(ctx context.Context) (artifact.Value, error) { return send(ctx, e.Args) }), nil
 }
@@ -146,11 +146,11 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 func (r *Retrieval) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	retriever, ok := r.retrievers[e.Name]
 	if !ok {
-		return failed(graph.ClassInvalid, "there is no retriever "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "there is no retriever "+e.Name), nil
 	}
 	q, err := readQuery(e.Args)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
 	return perform(ctx, e, policy.KindRetrieve, func(ctx context.Context) (artifact.Value, error) {
 		result, err := retriever.Retrieve(ctx, q)
@@ -191,20 +191,13 @@ func (p *Port) Idempotent(engine.Effect) bool { return true }
 // Idempotent reports whether the effect may be performed again under its key.
 func (r *Retrieval) Idempotent(engine.Effect) bool { return true }
 
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
-}
-
 // perform sends a request within the bounds of its permit.
 func perform(ctx context.Context, e engine.Effect, kind policy.Kind, send func(context.Context) (artifact.Value, error)) engine.Outcome {
 	if e.Permit.Kind != kind || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, kind.String()+" "+e.Name+" has no permit")
+		return engine.Failed(graph.ClassInvalid, kind.String()+" "+e.Name+" has no permit")
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	begin := time.Now()
 	err := ctx.Err()
 	var v artifact.Value
@@ -223,13 +216,13 @@ func failure(ctx context.Context, err error) engine.Outcome {
 	var known *Error
 	switch {
 	case errors.As(err, &known):
-		o := failed(known.Class, known.Message)
+		o := engine.Failed(known.Class, known.Message)
 		o.Retryable = slices.Contains([]string{graph.ClassRateLimited, graph.ClassTimeout, graph.ClassUnavailable}, known.Class)
 		return o
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return failed(graph.ClassTimeout, "no answer before the deadline")
+		return engine.Failed(graph.ClassTimeout, "no answer before the deadline")
 	case ctx.Err() != nil:
-		return failed(classCancelled, "the request was ended with the run")
+		return engine.Failed(classCancelled, "the request was ended with the run")
 	}
-	return failed(graph.ClassInternal, err.Error())
+	return engine.Failed(graph.ClassInternal, err.Error())
 }

@@ -32,26 +32,23 @@ const classCancelled = "cancelled"
 func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	c, ok := p.commands[e.Name]
 	if !ok {
-		return failed(graph.ClassInvalid, "there is no command "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "there is no command "+e.Name), nil
 	}
 	if e.Permit.Kind != policy.KindExec || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, "command "+e.Name+" has no permit"), nil
+		return engine.Failed(graph.ClassInvalid, "command "+e.Name+" has no permit"), nil
 	}
 	q, err := readRequest(e.Args)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	r := run{Command: c, request: q, cap: e.Permit.OutputBytes}
 	if r.cap == 0 {
 		r.cap = policy.DefaultOutputBytes
 	}
 	if err := r.prepare(ctx, p.options); err != nil {
-		return failed(graph.ClassInternal, r.scrub(err.Error())), nil
+		return engine.Failed(graph.ClassInternal, r.scrub(err.Error())), nil
 	}
 	begin := time.Now()
 	o := r.perform(ctx)
@@ -61,10 +58,6 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 
 // Idempotent reports whether the effect may be performed again under its key.
 func (p *Port) Idempotent(e engine.Effect) bool { return p.commands[e.Name].Idempotent }
-
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
-}
 
 // run is one run of a program.
 type run struct {
@@ -129,7 +122,7 @@ func (r *run) perform(ctx context.Context) engine.Outcome {
 	}
 	g, exited, err := start(cmd)
 	if err != nil {
-		return failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
+		return engine.Failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
 	}
 	stopped := r.untilExit(ctx, g, exited)
 	err = cmd.Wait()
@@ -197,7 +190,7 @@ func (r *run) outcome(state *os.ProcessState, err error) engine.Outcome {
 	case !slices.Contains(r.ExitCodes, state.ExitCode()) && (r.ExitCodes != nil || state.ExitCode() != 0):
 		return r.failed(fmt.Sprintf("the program exited with %d", state.ExitCode()), graph.ClassInternal)
 	case err != nil && !errors.As(err, new(*exec.ExitError)) && !errors.Is(err, exec.ErrWaitDelay):
-		return failed(graph.ClassInternal, "the program's streams broke: "+r.scrub(err.Error()))
+		return engine.Failed(graph.ClassInternal, "the program's streams broke: "+r.scrub(err.Error()))
 	}
 	return r.result(state.ExitCode())
 }
@@ -219,7 +212,7 @@ func (r *run) failed(text, class string) engine.Outcome {
 	if tail := r.stderr.tail(r.scrub); tail != "" {
 		text += ": " + tail
 	}
-	return failed(class, text)
+	return engine.Failed(class, text)
 }
 
 func (r *run) result(code int) engine.Outcome {
@@ -238,11 +231,11 @@ func (r *run) result(code int) engine.Outcome {
 	}
 	if r.JSON {
 		if r.stdout.truncated() {
-			return failed(graph.ClassInvalid, fmt.Sprintf("stdout is longer than %d bytes, so it is no whole document", r.cap))
+			return engine.Failed(graph.ClassInvalid, fmt.Sprintf("stdout is longer than %d bytes, so it is no whole document", r.cap))
 		}
 		v, err := artifact.ParseValue([]byte(out))
 		if err != nil {
-			return failed(graph.ClassInvalid, "stdout is not JSON: "+r.scrub(err.Error()))
+			return engine.Failed(graph.ClassInvalid, "stdout is not JSON: "+r.scrub(err.Error()))
 		}
 		members = append(members, artifact.Member{Name: "json", Value: v})
 	}

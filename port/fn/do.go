@@ -24,16 +24,13 @@ const patience = time.Second
 func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	f, ok := p.functions[e.Name]
 	if !ok {
-		return failed(graph.ClassInvalid, "there is no function "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "there is no function "+e.Name), nil
 	}
 	if e.Permit.Kind != policy.KindTool || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, "function "+e.Name+" has no permit"), nil
+		return engine.Failed(graph.ClassInvalid, "function "+e.Name+" has no permit"), nil
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return ended(ctx), nil
 	}
@@ -50,15 +47,11 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	return o, err
 }
 
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
-}
-
 func ended(ctx context.Context) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return failed(graph.ClassTimeout, "no answer before the deadline")
+		return engine.Failed(graph.ClassTimeout, "no answer before the deadline")
 	}
-	return failed(classCancelled, "the call was ended with the run")
+	return engine.Failed(classCancelled, "the call was ended with the run")
 }
 
 // answer is how a function ended.
@@ -111,16 +104,16 @@ func (a answer) outcome(ctx context.Context) (engine.Outcome, error) {
 	case errors.Is(a.err, ErrUnknown):
 		return engine.Outcome{}, a.err
 	case errors.As(a.err, &known):
-		o := failed(known.Class, known.Message)
+		o := engine.Failed(known.Class, known.Message)
 		if o.Class == "" {
 			o.Class = graph.ClassInternal
 		}
 		o.Retryable = known.Retryable
 		return o, nil
 	case errors.As(a.err, &wrong):
-		return failed(graph.ClassInvalid, wrong.Error()), nil
+		return engine.Failed(graph.ClassInvalid, wrong.Error()), nil
 	case ctx.Err() != nil && (errors.Is(a.err, context.Canceled) || errors.Is(a.err, context.DeadlineExceeded)):
 		return ended(ctx), nil
 	}
-	return failed(graph.ClassInternal, a.err.Error()), nil
+	return engine.Failed(graph.ClassInternal, a.err.Error()), nil
 }

@@ -115,7 +115,7 @@ func (s *sending) failure(resp *http.Response) engine.Outcome {
 		text += " " + name
 	}
 	if s.refused != "" && resp.StatusCode >= 300 && resp.StatusCode <= 399 {
-		return failed(ClassRedirect, text+", a redirect "+s.refused+", which is not followed")
+		return engine.Failed(ClassRedirect, text+", a redirect "+s.refused+", which is not followed")
 	}
 	if after, ok := retryAfter(resp); ok {
 		text += fmt.Sprintf(", retry after %d s", after)
@@ -126,7 +126,7 @@ func (s *sending) failure(resp *http.Response) engine.Outcome {
 	if kind := resp.Header.Get("Content-Type"); body != "" && utf8.ValidString(body) && (isJSON(kind) || strings.HasPrefix(kind, "text/plain")) {
 		text += ": " + body
 	}
-	o := failed(statusClass(resp.StatusCode), text)
+	o := engine.Failed(statusClass(resp.StatusCode), text)
 	o.Retryable = o.Class == graph.ClassRateLimited || o.Class == graph.ClassUnavailable || o.Class == graph.ClassTimeout
 	return o
 }

@@ -34,20 +34,17 @@ const (
 func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	endpoint, ok := p.endpoints[e.Name]
 	if !ok {
-		return failed(graph.ClassInvalid, "there is no endpoint "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "there is no endpoint "+e.Name), nil
 	}
 	if e.Permit.Kind != policy.KindHTTP || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, "endpoint "+e.Name+" has no permit"), nil
+		return engine.Failed(graph.ClassInvalid, "endpoint "+e.Name+" has no permit"), nil
 	}
 	q, err := readRequest(e.Args)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	s := sending{Endpoint: endpoint, request: q, key: e.Key, cap: e.Permit.OutputBytes}
 	if s.cap == 0 {
 		s.cap = policy.DefaultOutputBytes
@@ -57,10 +54,6 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	o.Usage = policy.Amount{Calls: 1, DurationMS: uint64(time.Since(begin).Milliseconds())}
 	o.Error = s.scrub(o.Error)
 	return o, err
-}
-
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
 }
 
 // sending is one request on its way.
@@ -78,7 +71,7 @@ func (s *sending) send(ctx context.Context, p *Port) (engine.Outcome, error) {
 	trace := &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { s.sent.Store(true) }}
 	req, err := s.build(httptrace.WithClientTrace(ctx, trace), p.secret)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
 	client := &http.Client{Transport: p.transport, CheckRedirect: s.checkRedirect}
 	resp, err := client.Do(req)
@@ -162,7 +155,7 @@ func (s *sending) broken(ctx context.Context, err error) (engine.Outcome, error)
 	if s.sent.Load() && !isSafe(s.method) {
 		return engine.Outcome{}, errors.New(s.scrub("the request was sent, and there is no whole answer: " + text))
 	}
-	return failed(class, text), nil
+	return engine.Failed(class, text), nil
 }
 
 // scrub takes credentials out of a text that is recorded.

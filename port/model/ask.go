@@ -30,23 +30,20 @@ const maxAnswer = 16 << 20
 func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	m, ok := p.models[e.Name]
 	if !ok {
-		return failed(graph.ClassInvalid, "there is no model "+e.Name), nil
+		return engine.Failed(graph.ClassInvalid, "there is no model "+e.Name), nil
 	}
 	if e.Permit.Kind != policy.KindModel || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, "model "+e.Name+" has no permit"), nil
+		return engine.Failed(graph.ClassInvalid, "model "+e.Name+" has no permit"), nil
 	}
 	r, err := m.request(e.Args)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
 	if most := e.Permit.MaxOutputTokens; most != 0 {
 		r.MaxOutputTokens = min(r.MaxOutputTokens, most)
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	begin := time.Now()
 	q := question{Model: m, request: r}
 	if err = ctx.Err(); err == nil {
@@ -59,10 +56,6 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	o := q.outcome(ctx, err)
 	o.Usage.Calls, o.Usage.DurationMS = 1, uint64(time.Since(begin).Milliseconds())
 	return o, nil
-}
-
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
 }
 
 // question is one request on its way.
@@ -152,16 +145,16 @@ func failure(ctx context.Context, err error) engine.Outcome {
 		if known.RetryAfterMS > 0 {
 			text += fmt.Sprintf(", retry after %d s", (known.RetryAfterMS-1)/1000+1)
 		}
-		o := failed(string(known.Reason), text)
+		o := engine.Failed(string(known.Reason), text)
 		switch known.Reason {
 		case contract.ReasonRateLimited, contract.ReasonUnavailable, contract.ReasonTimeout:
 			o.Retryable = true
 		}
 		return o
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return failed(graph.ClassTimeout, "no whole answer before the deadline")
+		return engine.Failed(graph.ClassTimeout, "no whole answer before the deadline")
 	case ctx.Err() != nil:
-		return failed(classCancelled, "the question was ended with the run")
+		return engine.Failed(classCancelled, "the question was ended with the run")
 	}
-	return failed(graph.ClassInternal, err.Error())
+	return engine.Failed(graph.ClassInternal, err.Error())
 }

@@ -29,34 +29,27 @@ const classCancelled = "cancelled"
 // changes nothing, so there is no unknown outcome, and Do gives no error.
 func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) {
 	if e.Permit.Kind != policy.KindWASM || e.Permit.Name != e.Name {
-		return failed(graph.ClassInvalid, "module "+e.Name+" has no permit"), nil
+		return engine.Failed(graph.ClassInvalid, "module "+e.Name+" has no permit"), nil
 	}
 	prog, err := p.program(e.Name)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
 	if most := e.Permit.MemoryBytes; most != 0 && prog.MemoryBytes > most {
-		return failed(graph.ClassInvalid, fmt.Sprintf("module %s may have %d bytes of memory, and its permit gives %d", e.Name, prog.MemoryBytes, most)), nil
+		return engine.Failed(graph.ClassInvalid, fmt.Sprintf("module %s may have %d bytes of memory, and its permit gives %d", e.Name, prog.MemoryBytes, most)), nil
 	}
 	begin := time.Now()
 	runtime, compiled, err := prog.compile(ctx)
 	if err != nil {
-		return failed(graph.ClassInvalid, err.Error()), nil
+		return engine.Failed(graph.ClassInvalid, err.Error()), nil
 	}
-	if e.Permit.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(e.Permit.TimeoutMS, 1<<40))*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := e.Bound(ctx)
+	defer cancel()
 	r := run{Module: prog.Module, input: e.Args.AppendCompact(nil)}
 	answer, err := r.call(ctx, runtime, compiled)
 	o := r.outcome(ctx, answer, err)
 	o.Usage = policy.Amount{Calls: 1, DurationMS: uint64(time.Since(begin).Milliseconds())}
 	return o, nil
-}
-
-func failed(class, text string) engine.Outcome {
-	return engine.Outcome{Failed: true, Class: class, Error: text}
 }
 
 // run is one run of a module.
@@ -135,13 +128,13 @@ func (r *run) outcome(ctx context.Context, answer []byte, err error) engine.Outc
 	case errors.As(err, &exit) && exit.ExitCode() == 0:
 		err = nil
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return failed(graph.ClassTimeout, "the module was ended at its deadline")
+		return engine.Failed(graph.ClassTimeout, "the module was ended at its deadline")
 	case ctx.Err() != nil:
-		return failed(classCancelled, "the module was ended with the run")
+		return engine.Failed(classCancelled, "the module was ended with the run")
 	}
 	switch {
 	case r.stdout.full:
-		return failed(graph.ClassInvalid, fmt.Sprintf("the answer is longer than %d bytes", MaxOutputBytes))
+		return engine.Failed(graph.ClassInvalid, fmt.Sprintf("the answer is longer than %d bytes", MaxOutputBytes))
 	case exit != nil && err != nil:
 		return r.failed(fmt.Sprintf("the module exited with %d", exit.ExitCode()))
 	case err != nil:
@@ -149,7 +142,7 @@ func (r *run) outcome(ctx context.Context, answer []byte, err error) engine.Outc
 	}
 	result, err := artifact.ParseValue(answer)
 	if err != nil {
-		return failed(graph.ClassInvalid, "the answer is not JSON: "+err.Error())
+		return engine.Failed(graph.ClassInvalid, "the answer is not JSON: "+err.Error())
 	}
 	return engine.Outcome{Result: result}
 }
@@ -159,7 +152,7 @@ func (r *run) failed(text string) engine.Outcome {
 	if last := r.stderr.tail(); last != "" {
 		text += ": " + last
 	}
-	return failed(graph.ClassInternal, text)
+	return engine.Failed(graph.ClassInternal, text)
 }
 
 // firstLine gives an error of the runtime without its trace.
