@@ -404,4 +404,4 @@ type movedClock struct{ now func() time.Time }
 
 func (c movedClock) Now() time.Time { return c.now() }
 
-func (c movedClock) After(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
+func (c movedClock) AfterFunc(time.Duration, func()) func() { return func() {} }

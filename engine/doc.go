@@ -70,7 +70,7 @@
 //	wait.go call.go fork.go end.go                       a node does
 //	position.go checkpoint.go restore.go                 where a run stands
 //	input.go                                             what goes in, what comes out
-//	engine.go session.go job.go children.go work.go      the embedded driver
-//	port.go report.go branch_off.go import_v1.go
+//	engine.go session.go loop.go job.go children.go       the embedded driver
+//	work.go port.go report.go branch_off.go import_v1.go
 //	replay.go infer.go live.go verify.go                 replay and verification
 package engine

@@ -24,7 +24,8 @@ func (e *Engine) Work(ctx context.Context) error {
 		if err := e.DriveDue(ctx); err != nil {
 			return err
 		}
-		tick, stop := e.c.Clock.After(e.c.Poll)
+		tick := make(chan struct{})
+		stop := e.c.Clock.AfterFunc(e.c.Poll, func() { close(tick) })
 		select {
 		case <-tick:
 		case <-ctx.Done():

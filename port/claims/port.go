@@ -176,7 +176,7 @@ func ended(ctx context.Context) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return failed(graph.ClassTimeout, "no answer before the deadline")
 	}
-	return failed(ClassCancelled, "the effect was ended with the run")
+	return failed(graph.ClassCancelled, "the effect was ended with the run")
 }
 
 func (p *Port) perform(ctx context.Context, c Config, q request, e engine.Effect) (artifact.Value, error) {

@@ -54,9 +54,6 @@ func (e *Error) Error() string { return e.Message }
 // uses it.
 const Taint = policy.FromKnowledge
 
-// classCancelled is the class of a request that was ended because the run was.
-const classCancelled = "cancelled"
-
 // Limits of a retrieval.
 const (
 	DefaultLimit = 10
@@ -222,7 +219,7 @@ func failure(ctx context.Context, err error) engine.Outcome {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return engine.Failed(graph.ClassTimeout, "no answer before the deadline")
 	case ctx.Err() != nil:
-		return engine.Failed(classCancelled, "the request was ended with the run")
+		return engine.Failed(graph.ClassCancelled, "the request was ended with the run")
 	}
 	return engine.Failed(graph.ClassInternal, err.Error())
 }

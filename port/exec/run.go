@@ -21,9 +21,6 @@ import (
 // ended. Only a process that has left the group can hold it open.
 const drain = 2 * time.Second
 
-// classCancelled is the class of a program that was ended because the run was.
-const classCancelled = "cancelled"
-
 // Do runs a command and waits until it and its process group have ended. It gives
 // a failed outcome for a program that cannot be started, that ends otherwise than
 // its command allows, and that is still running at the end of ctx or of the time
@@ -204,7 +201,7 @@ func (r *run) ended(ctx context.Context, signal string) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return r.failed("the program was ended"+by+" at its deadline", graph.ClassTimeout)
 	}
-	return r.failed("the program was ended"+by+" with the run", classCancelled)
+	return r.failed("the program was ended"+by+" with the run", graph.ClassCancelled)
 }
 
 // failed gives a failure with the end of what the program wrote as error.

@@ -21,10 +21,9 @@ import (
 
 // Classes of failures besides those of package graph.
 const (
-	ClassRefused   = "refused"   // an address that may not be dialled
-	ClassTLS       = "tls"       // the other side could not prove who it is
-	ClassRedirect  = "redirect"  // a redirect that is not followed
-	ClassCancelled = "cancelled" // the run was
+	ClassRefused  = "refused"  // an address that may not be dialled
+	ClassTLS      = "tls"      // the other side could not prove who it is
+	ClassRedirect = "redirect" // a redirect that is not followed
 )
 
 // Do sends one request. An answer with a status that the endpoint does not allow

@@ -14,9 +14,6 @@ import (
 	"github.com/writ-dev/writ/policy"
 )
 
-// classCancelled is the class of a question that was ended because the run was.
-const classCancelled = "cancelled"
-
 // maxAnswer bounds the text of an answer, in bytes.
 const maxAnswer = 16 << 20
 
@@ -154,7 +151,7 @@ func failure(ctx context.Context, err error) engine.Outcome {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return engine.Failed(graph.ClassTimeout, "no whole answer before the deadline")
 	case ctx.Err() != nil:
-		return engine.Failed(classCancelled, "the question was ended with the run")
+		return engine.Failed(graph.ClassCancelled, "the question was ended with the run")
 	}
 	return engine.Failed(graph.ClassInternal, err.Error())
 }
