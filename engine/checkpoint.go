@@ -148,7 +148,7 @@ func (w *writer) texts(name string, list []string) {
 // encode gives the checkpoint's bytes.
 func (t *turn) encode() []byte {
 	p := &t.p
-	w := writer{b: make([]byte, 0, 2048)}
+	w := writer{b: make([]byte, 0, p.room.checkpoint)}
 	w.open('{')
 	w.uint("v", 2)
 	w.text("exec", p.exec)
@@ -185,6 +185,7 @@ func (t *turn) encode() []byte {
 	w.texts("seen", p.seen)
 	w.ending(p.ending)
 	w.end('}')
+	p.room.checkpoint = len(w.b) + 64
 	return w.b
 }
 
@@ -237,7 +238,7 @@ func (w *writer) taint(marks map[string]policy.Taint) {
 	}
 	w.name("taint")
 	w.open('{')
-	for _, path := range sortedKeys(marks) {
+	for _, path := range artifact.SortedNames(marks) {
 		if w.more {
 			w.b = append(w.b, ',')
 		}
@@ -340,7 +341,7 @@ func (w *writer) amount(name string, a policy.Amount) {
 	if len(a.Cost) > 0 {
 		w.name("cost")
 		w.open('{')
-		for _, currency := range sortedKeys(a.Cost) {
+		for _, currency := range artifact.SortedNames(a.Cost) {
 			w.uint(currency, a.Cost[currency])
 		}
 		w.end('}')

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -124,7 +122,7 @@ func (d *Definition) nodesDigest() artifact.Digest {
 			line("call", n.Name, d.Calls[n.Name].digest.String())
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Tools)) {
+	for _, name := range artifact.SortedNames(d.Tools) {
 		t := d.Tools[name]
 		line("tool", name, t.Port+" "+t.Kind.String()+" "+t.Capability+" "+t.Namespace+" "+fmt.Sprint(t.Write))
 	}

@@ -22,8 +22,8 @@ func (t *turn) add(h event.Header, body event.Payload) event.Record {
 		return event.Record{}
 	}
 	if t.arena == nil {
-		t.arena = make([]byte, 0, 3<<10)
-		t.out.Events = make([]event.Record, 0, 6)
+		t.arena = make([]byte, 0, t.p.room.events)
+		t.out.Events = make([]event.Record, 0, t.p.room.records)
 	}
 	r, arena, err := t.chain.AppendInto(t.arena, event.Event{Header: h, Body: body})
 	t.arena = arena

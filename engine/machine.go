@@ -308,6 +308,9 @@ func (t *turn) finish(before Position) (Out, error) {
 	if t.chain != nil {
 		p.head = t.chain.Head()
 	}
+	if n := len(t.out.Events); n > 0 {
+		p.room.events, p.room.records = len(t.arena)+64, n
+	}
 	t.out.Status, t.out.Reason = status, reason
 	if p.ended {
 		t.out.Status = statusOf(t.out.Events[len(t.out.Events)-1].Type)

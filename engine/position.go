@@ -40,7 +40,13 @@ type Position struct {
 	taint     map[string]policy.Taint // by written path; never changed in place
 	ending    *ending                 // the run is being wound up
 	ended     bool
+
+	room room // what the next step is likely to need
 }
+
+// room is how much memory the step before took, for the next to ask for no more
+// and no less.
+type room struct{ events, records, checkpoint int }
 
 // maxSeen bounds the ids of signals that a run remembers.
 const maxSeen = 1024

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/writ-dev/writ/artifact"
@@ -326,5 +325,3 @@ func readEnding(f artifact.Field) *ending {
 	o.RefuseUnknown()
 	return e
 }
-
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

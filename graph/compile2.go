@@ -88,7 +88,7 @@ func nodePointer(id string) string { return artifact.PointerTo("/nodes", id) }
 // checkNodes reports what is wrong with a node by itself and with the names that
 // it uses.
 func checkNodes(f *findings, d *Definition, c *Compiled) {
-	ids := sortedKeys(c.index)
+	ids := artifact.SortedNames(c.index)
 	unknown := func(pointer, id string) {
 		if _, ok := c.index[id]; !ok && id != "" {
 			f.fail(CodeUnknownNode, pointer, "%q is not a node%s", id, artifact.Suggest(id, ids))
@@ -160,7 +160,7 @@ func checkPaths(f *findings, d *Definition, c *Compiled) {
 	case d.State != nil:
 		known = newKnownPaths(d.State.Paths())
 	case c.Schema != nil:
-		known = newKnownPaths(append(sortedKeys(c.Schema.Paths), c.Schema.Required...))
+		known = newKnownPaths(append(artifact.SortedNames(c.Schema.Paths), c.Schema.Required...))
 	}
 	if c.Schema != nil && c.Schema.ID != c.SchemaID {
 		f.fail(CodeSchemaMismatch, "/state_schema", "state_schema is %q, but the schema in use is %q", c.SchemaID, c.Schema.ID)

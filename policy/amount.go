@@ -110,7 +110,7 @@ func (a Amount) value() artifact.Value {
 
 func (m Money) value() artifact.Value {
 	var members []artifact.Member
-	for _, currency := range sortedKeys(m) {
+	for _, currency := range artifact.SortedNames(m) {
 		members = append(members, artifact.Member{Name: currency, Value: artifact.UintValue(m[currency])})
 	}
 	return object(members...)

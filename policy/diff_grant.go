@@ -114,7 +114,7 @@ func (d *differ) childAuthority(path string, before, after *Authority) {
 		d.say(path, Wider, "the child's authority is that of the parent")
 	case before != nil:
 		if !d.appears(path+".capabilities", before.Capabilities == nil, after.Capabilities == nil) {
-			d.names(path+".capabilities", sortedKeys(before.Capabilities), sortedKeys(after.Capabilities), Wider)
+			d.names(path+".capabilities", artifact.SortedNames(before.Capabilities), artifact.SortedNames(after.Capabilities), Wider)
 		}
 		d.authority(path, before, after, false)
 	}

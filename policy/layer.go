@@ -66,7 +66,7 @@ func (c *compiler) authorityLayer(name string, a *Authority, pointer string, hea
 			continue
 		}
 		l.parts[k] = make(map[string]*part, len(a.Grants[k]))
-		for _, id := range sortedKeys(a.Grants[k]) {
+		for _, id := range artifact.SortedNames(a.Grants[k]) {
 			l.parts[k][id] = c.part(l, k, id, artifact.PointerTo(at, id), conditions)
 		}
 	}

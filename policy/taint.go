@@ -121,7 +121,7 @@ func (m *Marks) Pointers() []string {
 		return nil
 	}
 	var list []string
-	for _, p := range sortedKeys(m.marks) {
+	for _, p := range artifact.SortedNames(m.marks) {
 		if m.marks[p] != 0 {
 			list = append(list, p)
 		}
@@ -139,7 +139,7 @@ func (m *Marks) Derived() []string {
 func (m *Marks) Value() artifact.Value {
 	var f fields
 	if m != nil {
-		for _, p := range sortedKeys(m.marks) {
+		for _, p := range artifact.SortedNames(m.marks) {
 			f.put(p, artifact.StringValue(m.marks[p].String()))
 		}
 	}

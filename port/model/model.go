@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -71,7 +70,7 @@ var _ engine.Port = (*Port)(nil)
 func New(models map[string]Model) (*Port, error) {
 	p := &Port{models: make(map[string]Model, len(models))}
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(models)) {
+	for _, name := range artifact.SortedNames(models) {
 		m := models[name]
 		if m.MaxOutputTokens == 0 {
 			m.MaxOutputTokens = DefaultOutputTokens
