@@ -16,6 +16,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/match"
 )
 
 // answer turns a response into an outcome.
@@ -62,7 +63,7 @@ func (s *sending) result(resp *http.Response, body string, truncated bool) artif
 	}
 	text, encoding := body, "text"
 	if truncated {
-		text = text[:len(text)-cutRune(text)]
+		text = match.WholeRunes(text)
 	}
 	var parsed artifact.Value
 	switch {
@@ -86,20 +87,6 @@ func (s *sending) result(resp *http.Response, body string, truncated bool) artif
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// cutRune gives the number of bytes at the end of s that begin a character and do
-// not end it.
-func cutRune(s string) int {
-	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
-		if b := s[len(s)-n]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
-}
-
 func isJSON(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
@@ -122,7 +109,7 @@ func (s *sending) failure(resp *http.Response) engine.Outcome {
 	}
 	s.cap = quotedBytes
 	body, _, _ := s.read(resp.Body) // as far as there is one
-	body = strings.TrimSpace(body[:len(body)-cutRune(body)])
+	body = strings.TrimSpace(match.WholeRunes(body))
 	if kind := resp.Header.Get("Content-Type"); body != "" && utf8.ValidString(body) && (isJSON(kind) || strings.HasPrefix(kind, "text/plain")) {
 		text += ": " + body
 	}
