@@ -64,23 +64,35 @@ func BenchmarkMachineStep(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryStep is one handler step of the embedded driver on a store in
-// memory: no sync, everything else.
+// BenchmarkMemoryStep is one step of the embedded driver on a store in memory: no
+// sync, everything else.
 func BenchmarkMemoryStep(b *testing.B) {
-	d := loop(b, b.N)
-	e, err := New(Config{Store: memory.New(nil)})
-	if err != nil {
-		b.Fatal(err)
+	for _, kind := range []string{"handler", "chained effect"} {
+		b.Run(kind, func(b *testing.B) {
+			d := loop(b, b.N)
+			if kind != "handler" {
+				d = effectLoop(b, b.N)
+			}
+			e, err := New(Config{Store: memory.New(nil), Ports: counting})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			defer cpuPer(b)()
+			r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
+			if err != nil || r.Error != "" {
+				b.Fatal(err, r.Error)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+		})
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	defer cpuPer(b)()
-	r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
-	if err != nil || r.Error != "" {
-		b.Fatal(err, r.Error)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 }
+
+// counting is a port that does nothing and says one.
+var counting = map[string]Port{"tool": PortFunc(func(context.Context, Effect) (Outcome, error) {
+	return Outcome{Result: value(`{"n":1}`)}, nil
+})}
 
 // BenchmarkSHA256 is one KiB, for comparison.
 func BenchmarkSHA256(b *testing.B) {
@@ -113,9 +125,7 @@ func BenchmarkDurableStep(b *testing.B) {
 			if kind != "handler" {
 				d = effectLoop(b, b.N)
 			}
-			e, err := New(Config{Store: timed, Ports: map[string]Port{"tool": PortFunc(func(context.Context, Effect) (Outcome, error) {
-				return Outcome{Result: value(`{"n":1}`)}, nil
-			})}})
+			e, err := New(Config{Store: timed, Ports: counting})
 			if err != nil {
 				b.Fatal(err)
 			}
