@@ -246,3 +246,41 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(float64(r.Head.Seq)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkResumeLongLog opens a file with a run that waits behind a million
+// events, and takes the run up.
+func BenchmarkResumeLongLog(b *testing.B) {
+	const events = 1_000_000
+	visits := events/3 + 1
+	d := define(b, replace(graphText("{/n: number}", fmt.Sprintf(`
+a: {set: {/n: =state.n + 1}, reads: [/n], cases: [{when: state.n < %d, to: a}], next: w, max_visits: %d}
+w: {wait: {event: paid}, set: {}, next: d}
+d: {end: =state.n, reads: [/n]}
+`, visits, visits+1)), "max_steps: 100", fmt.Sprintf("max_steps: %d", visits+10)), packText, Definition{})
+	path := filepath.Join(b.TempDir(), "writ.db")
+	open := func() (*Engine, func()) {
+		st, err := sqlite.Open(b.Context(), path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, err := New(Config{Store: st, Definitions: []*Definition{d}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e, func() { st.Close() }
+	}
+	e, done := open()
+	r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
+	done()
+	if err != nil || r.Head.Seq < events || r.Status != store.Suspended {
+		b.Fatal(err, r.Head.Seq, r.Status, r.Error)
+	}
+	for b.Loop() {
+		e, done := open()
+		if r, err = e.Drive(b.Context(), "run"); err != nil || r.Status != store.Suspended {
+			b.Fatal(err, r.Status)
+		}
+		done()
+	}
+	b.ReportMetric(float64(r.Head.Seq), "events")
+}
