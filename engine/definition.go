@@ -55,6 +55,7 @@ type Definition struct {
 
 	digests event.Definition
 	digest  artifact.Digest
+	secrets []artifact.Value // constants of the graph that the pack redacts
 }
 
 // Define completes and checks a definition and works out its digests. It fails
@@ -93,12 +94,29 @@ func Define(d Definition) (*Definition, error) {
 	if missing != nil {
 		return nil, fmt.Errorf("define %s: missing %s", d.Graph.ID, joined(missing))
 	}
+	if err := d.findSecrets(); err != nil {
+		return nil, fmt.Errorf("define %s: %w", d.Graph.ID, err)
+	}
 	d.digests = event.Definition{
 		Graph: d.Graph.Digest, Schema: artifact.Sum(d.Schema.Encode()), Pack: d.Policy.Pack().Digest(),
 		Policy: d.Policy.Digest(), Nodes: d.nodesDigest(), Contract: artifact.Sum([]byte(contracts)),
 	}
 	d.digest = sumOf(d.digests)
 	return &d, nil
+}
+
+// findSecrets collects what the graph itself holds under the pack's args:
+// pointers, so that every step knows it and finds it wherever something echoes it.
+func (d *Definition) findSecrets() error {
+	pointers := d.Policy.Redactions()
+	for i := range d.Graph.Nodes {
+		list, err := event.Pointed(pointers, event.ScopeArgs, d.Graph.Nodes[i].Args)
+		if err != nil {
+			return err
+		}
+		d.secrets = append(d.secrets, list...)
+	}
+	return nil
 }
 
 // Digest identifies the definition as a whole.

@@ -83,6 +83,19 @@ func (t *turn) tick(from, to int64) {
 	p.lastMS = max(p.lastMS, t.now)
 }
 
+// redact gives what may be stored of a value, and what the run goes on with: no
+// secret gets into the state.
+func (t *turn) redact(scope string, v artifact.Value) artifact.Value {
+	safe, err := artifact.CanonicalValue(v)
+	if err == nil && t.redactor != nil {
+		safe, _, err = t.redactor.Redact(scope, safe)
+	}
+	if err != nil {
+		t.fail(err)
+	}
+	return safe
+}
+
 // keep records a document of the run. Its bytes are stored when the class is the
 // run's own or one that policy keeps.
 func (t *turn) keep(scope, kind, access string, v artifact.Value) event.Recorded {

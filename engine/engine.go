@@ -290,9 +290,9 @@ func (e *Engine) Decide(ctx context.Context, exec string, d Decision) (Report, e
 }
 
 // Reissue gives fresh tokens for an approval or an input whose tokens were lost.
-// The old ones are void.
-func (e *Engine) Reissue(ctx context.Context, exec string, proposal artifact.Digest) (Report, error) {
-	return e.tell(ctx, exec, Reissue{proposal})
+// The old ones are void, and so is what was decided by then.
+func (e *Engine) Reissue(ctx context.Context, exec string, r Reissue) (Report, error) {
+	return e.tell(ctx, exec, r)
 }
 
 // Settle tells what a person knows of an effect whose outcome is unknown.

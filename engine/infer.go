@@ -293,7 +293,7 @@ func authorizedAgain(seg []event.Event) bool {
 
 func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Happening, error) {
 	if b.Decision == event.DecisionWithdraw {
-		return Reissue{b.Proposal}, nil
+		return Reissue{Proposal: b.Proposal, By: b.Approver, Method: b.Method}, nil
 	}
 	var input artifact.Value
 	var by, method string

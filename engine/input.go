@@ -143,7 +143,10 @@ type Migrate struct{ By, Method, Reason string }
 
 // Reissue withdraws an approval and stages it again with fresh tokens, since
 // those of before were lost.
-type Reissue struct{ Proposal artifact.Digest }
+type Reissue struct {
+	Proposal   artifact.Digest
+	By, Method string
+}
 
 func (Start) happening()      {}
 func (Recover) happening()    {}

@@ -139,6 +139,10 @@ func (t *turn) open() {
 	r, err := event.NewRedactor(t.p.salt, pointers)
 	if err != nil {
 		t.fail(err)
+		return
+	}
+	for _, secret := range t.def.secrets {
+		r.Learn(secret)
 	}
 	t.redactor = r
 }

@@ -335,10 +335,12 @@ func (o *approvalsOptions) newReissue() *cobra.Command {
 				if err != nil {
 					return engine.Report{}, err
 				}
-				return rt.Engine.Reissue(ctx, words[0], a.staged.Proposal)
+				who := o.person.who()
+				return rt.Engine.Reissue(ctx, words[0], engine.Reissue{Proposal: a.staged.Proposal, By: who.name, Method: who.method})
 			})
 		},
 	}
+	o.person.declare(cmd, "who asks for fresh tokens")
 	o.declareProposal(cmd)
 	o.agent.declare(cmd)
 	o.store.declare(cmd)

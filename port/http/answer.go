@@ -41,13 +41,10 @@ func (s *sending) allows(status int) bool {
 // read reads a body up to the cap. It reads a little further, so that no part of a
 // credential is left where the cap cuts through one.
 func (s *sending) read(body io.Reader) (text string, truncated bool, err error) {
-	slack := uint64(1)
-	if len(s.secrets) > 0 {
-		slack += uint64(len(s.secrets[0]))
-	}
+	slack := uint64(1 + s.secrets.Longest())
 	data, err := io.ReadAll(io.LimitReader(body, int64(min(s.cap, 1<<40)+slack)))
 	truncated = uint64(len(data)) > s.cap
-	text = s.scrub(string(data))
+	text = s.secrets.Text(string(data))
 	if uint64(len(text)) > s.cap {
 		text, truncated = text[:s.cap], true
 	}
@@ -58,7 +55,7 @@ func (s *sending) result(resp *http.Response, body string, truncated bool) artif
 	var headers []artifact.Member
 	for _, name := range s.Answer {
 		if values := resp.Header.Values(name); values != nil {
-			headers = append(headers, artifact.Member{Name: name, Value: artifact.StringValue(validText(s.scrub(strings.Join(values, ", "))))})
+			headers = append(headers, artifact.Member{Name: name, Value: artifact.StringValue(validText(s.secrets.Text(strings.Join(values, ", "))))})
 		}
 	}
 	text, encoding := body, "text"
