@@ -18,20 +18,41 @@ type goneError struct {
 
 func (e *goneError) Error() string { return e.what + " is not kept" }
 
+// damagedError is content that is there and is not what the log names.
+type damagedError struct {
+	digest, found artifact.Digest
+	what          string
+}
+
+func (e *damagedError) Error() string { return e.what + " was changed in the store" }
+
 func (r *replay) blob(d artifact.Digest, what string) ([]byte, error) {
-	if r.o.Content != nil {
-		if data, err := r.o.Content.Blob(d); err == nil && (artifact.Sum(data) == d || what == "salted") {
-			return data, nil
-		}
+	return r.content(d, what, artifact.Sum)
+}
+
+func (r *replay) content(d artifact.Digest, what string, sum func([]byte) artifact.Digest) ([]byte, error) {
+	if r.o.Content == nil {
+		return nil, &goneError{d, what}
 	}
-	return nil, &goneError{d, what}
+	data, err := r.o.Content.Blob(d)
+	if err != nil {
+		return nil, &goneError{d, what}
+	}
+	if found := sum(data); found != d {
+		return nil, &damagedError{d, found, what}
+	}
+	return data, nil
 }
 
 func (r *replay) value(rec event.Recorded, what string) (artifact.Value, error) {
+	sum := artifact.Sum
 	if !rec.Salt.IsZero() {
-		what = "salted"
+		if r.p.salt == (event.Salt{}) {
+			return artifact.Value{}, &goneError{rec.Digest, "the salt of " + what}
+		}
+		sum = r.p.salt.Digest
 	}
-	data, err := r.blob(rec.Digest, what)
+	data, err := r.content(rec.Digest, what, sum)
 	if err != nil {
 		return artifact.Value{}, err
 	}
@@ -224,6 +245,9 @@ func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happen
 			return r.again(done)
 		}
 		return done, nil
+	}
+	if _, gone := err.(*goneError); !gone {
+		return nil, err
 	}
 	r.v.Unverifiable = append(r.v.Unverifiable, Unverifiable{seg[0].Seq, b.Result.Digest, err.Error()})
 	step := &recordedStep{result: b.Result}

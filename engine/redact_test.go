@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/base64"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/store"
@@ -162,6 +164,41 @@ func TestStarterUnderAnotherSpelling(t *testing.T) {
 		}
 		if _, err := l.e.Decide(t.Context(), r.Exec, Decision{Proposal: r.Proposals[0].Digest, Approve: true, Approver: "bob"}); err != nil {
 			t.Errorf("started by %q, approved by bob: %v", starter, err)
+		}
+	}
+}
+
+// damaged is a store in which the blobs of one text hold another one.
+type damaged struct {
+	store.Store
+	was, is string
+}
+
+func (s damaged) Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, error) {
+	data, err := readBlob(ctx, s.Store, d)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(strings.NewReader(strings.ReplaceAll(string(data), s.was, s.is))), nil
+}
+
+// TestReplayFindsDamagedContent tells content that was changed in the store from
+// content that is not kept.
+func TestReplayFindsDamagedContent(t *testing.T) {
+	d := define(t, graphText("{/n: any?}", "a: {tool: count, set: {/n: =result.n}, next: w}\nw: {wait: {event: paid}, set: {/n: =result}, next: d}\nd: {end: =state.n, reads: [/n]}"),
+		packText+"blobs: {effect: forever}\n", Definition{})
+	l := newLab(t, map[string]Port{"tool": &counter{}}, d)
+	l.start(d, "run", `{}`)
+	if _, err := l.e.Signal(t.Context(), "run", Signal{Name: "paid", ID: "1", Payload: value(`"the invoice"`)}); err != nil {
+		t.Fatal(err)
+	}
+	whole := l.store
+	for was, is := range map[string]string{`{"n":1}`: `{"n":2}`, "invoice": "inv0ice"} {
+		l.store = damaged{whole, was, is}
+		l.restart(d)
+		v, err := l.e.Replay(t.Context(), "run", ReplayOptions{})
+		if err != nil || v.Divergence == nil || !strings.Contains(v.Divergence.Cause, "was changed in the store") {
+			t.Errorf("%s in place of %s: %v %+v", is, was, err, v)
 		}
 	}
 }
