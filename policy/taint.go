@@ -112,31 +112,24 @@ func (m *Marks) Clone() *Marks {
 // IsEmpty reports whether nothing is marked.
 func (m *Marks) IsEmpty() bool { return m == nil || len(m.marks) == 0 }
 
-// Part gives the marks at and below some pointers, as they stand there.
+// Part gives the marks at and below some sorted pointers, as they stand there.
 func (m *Marks) Part(pointers []string) *Marks {
-	part := &Marks{map[string]Taint{}}
-	if m == nil {
-		return part
-	}
-	for p, t := range m.marks {
-		if slices.ContainsFunc(pointers, func(pointer string) bool { return isBelow(p, pointer) }) {
-			part.marks[p] = t
-		}
-	}
+	part := m.Clone()
+	maps.DeleteFunc(part.marks, func(p string, _ Taint) bool { return !isBelowAny(p, pointers) })
 	return part
 }
 
 // Graft gives the marks with a part that [Marks.Part] gave for the same pointers,
-// in place of what stands there.
+// in place of what stands there; nil when nothing is marked then.
 func (m *Marks) Graft(pointers []string, part *Marks) *Marks {
 	whole := m.Clone()
-	maps.DeleteFunc(whole.marks, func(p string, _ Taint) bool {
-		return slices.ContainsFunc(pointers, func(pointer string) bool { return isBelow(p, pointer) })
-	})
-	if whole.marks == nil {
-		whole.marks = map[string]Taint{}
-	}
-	if part != nil {
+	maps.DeleteFunc(whole.marks, func(p string, _ Taint) bool { return isBelowAny(p, pointers) })
+	switch {
+	case part.IsEmpty() && whole.IsEmpty():
+		return nil
+	case whole.IsEmpty():
+		return part
+	case !part.IsEmpty():
 		maps.Copy(whole.marks, part.marks)
 	}
 	return whole
@@ -212,6 +205,20 @@ func (m *Marks) derivedBelow(v artifact.Value, pointer string, below bool, depth
 	}
 	for _, member := range v.Members() {
 		m.derivedBelow(member.Value, artifact.PointerTo(pointer, member.Name), below, depth+1, derived)
+	}
+}
+
+// isBelowAny reports whether p is at or below one of some sorted pointers.
+func isBelowAny(p string, pointers []string) bool {
+	for {
+		if _, found := slices.BinarySearch(pointers, p); found {
+			return true
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return false
+		}
+		p = p[:i]
 	}
 }
 
