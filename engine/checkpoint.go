@@ -173,7 +173,8 @@ func (t *turn) encode() []byte {
 	w.flag("clock", status == store.Running && !p.ended)
 	w.name("ledger")
 	w.b = p.ledger.AppendValue(w.b)
-	w.taint(p.taint)
+	w.marks("taint", p.taint)
+	w.marks("given", p.given)
 	w.name("threads")
 	w.open('[')
 	for i := range p.threads {
@@ -232,21 +233,11 @@ func (w *writer) provenance(by *graph.Provenance) {
 	}
 }
 
-func (w *writer) taint(marks map[string]policy.Taint) {
-	if len(marks) == 0 {
-		return
+// marks writes where values come from; nothing for nil, which stands for no marks.
+func (w *writer) marks(name string, m *policy.Marks) {
+	if m != nil {
+		w.value(name, m.Value())
 	}
-	w.name("taint")
-	w.open('{')
-	for _, path := range artifact.SortedNames(marks) {
-		if w.more {
-			w.b = append(w.b, ',')
-		}
-		w.more = true
-		w.b = append(artifact.AppendString(w.b, path), ':')
-		w.b = artifact.AppendString(w.b, marks[path].String())
-	}
-	w.end('}')
 }
 
 func (w *writer) thread(th *thread) {
@@ -269,6 +260,7 @@ func (w *writer) thread(th *thread) {
 	w.text("timer", th.timer)
 	if th.phase == forked {
 		w.snapshot("base", th.base)
+		w.marks("base_taint", th.baseMarks)
 		w.texts("joined", th.joined)
 	}
 	if th.input.Set {
@@ -288,7 +280,7 @@ func (w *writer) thread(th *thread) {
 }
 
 // branchState writes what a branch has changed since its fork, whose state stands
-// with the thread of the fork.
+// with the thread of the fork, and so do its marks.
 func (w *writer) branchState(th *thread) {
 	if th.changes != nil {
 		w.name("changes")
@@ -296,6 +288,7 @@ func (w *writer) branchState(th *thread) {
 	}
 	w.uint("revision", th.state.Revision)
 	w.provenance(th.state.Provenance)
+	w.marks("taint", th.written)
 }
 
 // changed works out anew what a branch has changed.

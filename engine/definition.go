@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -107,16 +108,48 @@ func Define(d Definition) (*Definition, error) {
 
 // findSecrets collects what the graph itself holds under the pack's args:
 // pointers, so that every step knows it and finds it wherever something echoes it.
+// What a redacted argument must not come from is the state, which is stored as it
+// is.
 func (d *Definition) findSecrets() error {
 	pointers := d.Policy.Redactions()
 	for i := range d.Graph.Nodes {
-		list, err := event.Pointed(pointers, event.ScopeArgs, d.Graph.Nodes[i].Args)
+		n := &d.Graph.Nodes[i]
+		switch n.Kind {
+		case graph.KindTool, graph.KindModel, graph.KindRetrieve, graph.KindApprove, graph.KindCall:
+		default:
+			continue // its expressions are no arguments
+		}
+		list, err := event.Pointed(pointers, event.ScopeArgs, n.Args)
 		if err != nil {
 			return err
 		}
+		if len(list) > 0 && n.Kind == graph.KindCall {
+			return fmt.Errorf("node %s gives a called run what the pack redacts, and the run would store it in its state", n.ID)
+		}
 		d.secrets = append(d.secrets, list...)
+		for _, p := range pointers {
+			scope, pointer, _ := event.ParsePointer(p)
+			for _, f := range n.ArgsFlow {
+				if scope == event.ScopeArgs && (f.Seen || len(f.State) > 0) && (isAbove(pointer, f.Pointer) || isAbove(f.Pointer, pointer)) {
+					return fmt.Errorf("node %s: the pack redacts %s, which comes from the state (%s), where it is stored as it is; "+
+						"let the port take it from a secret, or redact it where it comes into the state", n.ID, p, stateWords(f))
+				}
+			}
+		}
 	}
 	return nil
+}
+
+// isAbove reports whether b is a or lies below it.
+func isAbove(a, b string) bool {
+	return strings.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '/')
+}
+
+func stateWords(f graph.Flow) string {
+	if f.Seen {
+		return "all that the node reads"
+	}
+	return joined(f.State)
 }
 
 // Digest identifies the definition as a whole.

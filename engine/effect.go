@@ -51,10 +51,7 @@ func (t *turn) effectCall(th *thread, n *graph.Node) (args artifact.Value, call 
 	if n.Reserve != (graph.Usage{}) {
 		call.Reserve = amountOf(n.Reserve)
 	}
-	if taint := t.taintOf(n); taint != 0 {
-		call.Taint = &policy.Marks{}
-		call.Taint.Set("", taint)
-	}
+	call.Taint = t.argsMarks(th, n)
 	if tool.Shape != nil {
 		call, err = tool.Shape(call)
 	}
@@ -208,6 +205,7 @@ type recordedStep struct {
 // completeAs ends a visit as the log says, where the result that led to it is not
 // there to be evaluated again. The reduction is still checked.
 func (t *turn) completeAs(th *thread, n *graph.Node, r *recordedStep) {
+	marks := t.setMarks(th, n)
 	if r.patch != nil {
 		patch := rebased(r.patch, t.view(th).Revision)
 		if err := t.patch(th, n, &patch); err != nil {
@@ -215,7 +213,7 @@ func (t *turn) completeAs(th *thread, n *graph.Node, r *recordedStep) {
 			return
 		}
 	}
-	t.mark(n)
+	t.mark(th, marks)
 	if r.edge.To != "" {
 		t.leave(th, r.edge, r.way, graph.Usage{})
 	}

@@ -172,7 +172,7 @@ func (r *replay) inferStart(seg []event.Event, started *event.Started) (Happenin
 		return s, err
 	}
 	o := reader.Root().Object()
-	s.Key = readDigest(o.May("key"))
+	s.Key, s.Taint = readDigest(o.May("key")), policy.ReadMarks(o.May("given"))
 	if ref := readDigest(o.May("salt")); !ref.IsZero() {
 		salt, err := r.blob(ref, "the salt")
 		if err != nil {

@@ -43,6 +43,7 @@ type Start struct {
 	Limits policy.Limits   // of the request; the zero value adds none
 	Parent *event.Link     // the run that this one descends from
 	Bounds []policy.Bound  // of the parent
+	Taint  *policy.Marks   // of the initial state; nil when nothing is marked
 	From   *Position       // where a fork begins; nil for the entry of the graph
 	Salt   event.Salt      // of the run's redactions; zero when nothing is redacted
 
@@ -264,6 +265,7 @@ type Call struct {
 	Graph      string
 	Definition *Definition // narrowed
 	State      artifact.Value
+	Taint      *policy.Marks // of the state; nil when nothing is marked
 	Limits     []policy.Bound
 	Parent     event.Link
 	Owner      string

@@ -162,7 +162,7 @@ func (t *turn) start(s Start) error {
 	}
 	if s.From != nil {
 		t.p = s.From.clone()
-		t.p.head, t.p.ended, t.p.ending = event.Head{}, false, nil
+		t.p.head, t.p.ended, t.p.ending, t.p.given = event.Head{}, false, nil, nil
 	} else if err := t.fresh(s); err != nil {
 		return err
 	}
@@ -235,6 +235,9 @@ func (t *turn) fresh(s Start) error {
 	}
 	p.state = s.State
 	p.stateSum = artifact.Sum(s.State.Value.AppendCompact(nil))
+	if !s.Taint.IsEmpty() {
+		p.taint, p.given = s.Taint, s.Taint
+	}
 	p.visits = make([]uint32, len(d.Graph.Nodes))
 	p.threads = []thread{{node: d.Graph.Entry.ID}}
 	return nil
@@ -260,7 +263,11 @@ func (t *turn) reopen() {
 		}
 		p.ledger.Release(holdKey(th))
 		p.visits[n.Index]--
-		*th = thread{branch: th.branch, node: th.node, state: th.state, changes: th.changes, base: th.base, joined: th.joined, steps: th.steps, phase: keepForked(th.phase)}
+		was := *th
+		*th = was.moved(was.node)
+		if was.phase == forked {
+			th.phase, th.base, th.baseMarks, th.joined = forked, was.base, was.baseMarks, was.joined
+		}
 	}
 	carried := make([]uint32, len(p.visits))
 	copy(carried, p.carried)
@@ -273,13 +280,6 @@ func (t *turn) reopen() {
 			t.reopenFork(th)
 		}
 	}
-}
-
-func keepForked(was phase) phase {
-	if was == forked {
-		return forked
-	}
-	return 0
 }
 
 func (t *turn) reopenFork(th *thread) {

@@ -10,7 +10,10 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/expr/cel"
 	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/policy"
+	"github.com/writ-dev/writ/schema/jsonschema"
 	"github.com/writ-dev/writ/store"
 )
 
@@ -199,6 +202,35 @@ func TestReplayFindsDamagedContent(t *testing.T) {
 		v, err := l.e.Replay(t.Context(), "run", ReplayOptions{})
 		if err != nil || v.Divergence == nil || !strings.Contains(v.Divergence.Cause, "was changed in the store") {
 			t.Errorf("%s in place of %s: %v %+v", is, was, err, v)
+		}
+	}
+}
+
+// TestRedactedArgumentsFromTheState refuses definitions that would store what they
+// redact.
+func TestRedactedArgumentsFromTheState(t *testing.T) {
+	for nodes, want := range map[string]string{
+		`a: {tool: count, reads: [/n], args: {pin: =state.n}, next: d}`:                "args:/pin, which comes from the state (/n)",
+		`a: {tool: count, reads: [/n], args: {pin: {code: =state.n}}, next: d}`:        "args:/pin, which comes from the state (/n)",
+		`a: {tool: count, reads: [/n], args: "=state.n", next: d}`:                     "args:/pin, which comes from the state (/n)",
+		`a: {approve: publish, reads: [/n], show: {pin: "=string(state.n)"}, next: d}`: "args:/pin, which comes from the state (/n)",
+		`a: {tool: count, reads: [/n], args: {pin: '1234', other: =state.n}, next: d}`: "",
+		`a: {tool: count, reads: [/n], args: {pins: =state.n}, next: d}`:               "",
+	} {
+		graphText := graphText("{/n: any?}", nodes+"\nd: {end: 1}")
+		d := define(t, graphText, packText, Definition{})
+		pack, err := policy.ReadPack([]byte(packText+"redact: ['args:/pin']\n"), "pack.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _, err := policy.Compile(pack, policy.Options{Conditions: cel.Compiler{}, Schemas: jsonschema.Compiler{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Define(Definition{Graph: d.Graph, Policy: p})
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s\n  %v, want %q", nodes, err, want)
 		}
 	}
 }

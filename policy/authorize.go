@@ -338,7 +338,10 @@ func (j *judge) conditions(c *Call, p *part) {
 	}
 	values := [...]artifact.Value{
 		c.arguments(), artifact.StringValue(c.Kind.String()), artifact.StringValue(c.Name), artifact.StringValue(c.Action),
-		artifact.StringValue(c.Namespace), artifact.StringValue(j.policy.agent), stringList(c.Taint.Derived()),
+		artifact.StringValue(c.Namespace), artifact.StringValue(j.policy.agent), artifact.ArrayValue(),
+	}
+	if p.asksTaint {
+		values[len(values)-1] = stringList(c.Taint.Derived(c.Args))
 	}
 	var failed []string
 	for i, condition := range p.conditions {

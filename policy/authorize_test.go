@@ -152,6 +152,47 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
+// TestConditionsSeeTaint asks about one argument by its pointer, wherever the mark
+// is: on it, in it, or on what it is in.
+func TestConditionsSeeTaint(t *testing.T) {
+	const text = "version: 2\nid: p\ncapabilities: {}\ntools:\n" +
+		"  whole: {when: ['!(\"/q\" in tainted)']}\n" +
+		"  part: {when: ['!(\"/q/to/0\" in tainted)']}\n" +
+		"  none: {when: [size(tainted) == 0]}\n" +
+		"  any: {when: ['!tainted.exists(p, p.startsWith(\"/q/\"))']}\n" +
+		"  blind: {when: [args.n == 1]}\n"
+	p := compile(t, text, options())
+	for _, c := range []struct {
+		pointer string
+		taint   policy.Taint
+		refused string // the tools that are
+	}{
+		{"", 0, ""},
+		{"/q", policy.FromRequest, ""},
+		{"", policy.FromModel, "whole part none any"},
+		{"/q", policy.FromModel, "whole part none any"},
+		{"/q/to", policy.FromTool, "whole part none any"},
+		{"/q/to/0", policy.FromKnowledge, "whole part none any"},
+		{"/q/to/1", policy.FromKnowledge, "whole none any"},
+		{"/n", policy.FromModel, "none"},
+		{"/qq", policy.FromModel, "none"},
+	} {
+		var refused []string
+		for _, tool := range []string{"whole", "part", "none", "any", "blind"} {
+			call := policy.Call{Kind: policy.KindTool, Name: tool, Args: args(t, `{"n":1,"q":{"to":["a","b"]}}`), Taint: marks(c.pointer, c.taint)}
+			if _, d := p.Authorize(call, nil); d != nil {
+				refused = append(refused, tool)
+				if d.Code != policy.CodeConditionDenied {
+					t.Errorf("%q: %v", c.pointer, d)
+				}
+			}
+		}
+		if got := strings.Join(refused, " "); got != c.refused {
+			t.Errorf("%s at %q: %s refused, want %s", c.taint, c.pointer, got, c.refused)
+		}
+	}
+}
+
 func marks(pointer string, taint policy.Taint) *policy.Marks {
 	m := &policy.Marks{}
 	m.Set(pointer, taint)
