@@ -8,6 +8,7 @@ type Stop struct {
 	ID       string
 	Gate     string
 	Reason   string
+	Relevant bool // it has to do with the task, also where a gate before relevance stopped it
 	Selected bool // it is in the plan all the same, so that a reader sees what would help
 }
 
@@ -18,7 +19,11 @@ func (t *Trace) Stops() iter.Seq[Stop] {
 		for i := range t.pass.candidates {
 			c := &t.pass.candidates[i]
 			gate, reason := t.pass.closing(c)
-			if gate != "" && !yield(Stop{c.unit.ID, gate, reason, c.stopped == passed}) {
+			if gate == "" {
+				continue
+			}
+			relevant := c.evaluation != nil || t.pass.score(c.unit).score > 0
+			if !yield(Stop{c.unit.ID, gate, reason, relevant, c.stopped == passed}) {
 				return
 			}
 		}

@@ -1,10 +1,12 @@
 package planner_test
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/planner"
 )
 
@@ -31,11 +33,23 @@ func TestStopsSayWhatThePlanSays(t *testing.T) {
 			if s.Gate == "" || s.Gate != why.Gate || s.Reason != why.Reason || s.Selected != selected[s.ID] {
 				t.Fatalf("%+v, the plan selects it: %v, why: %s: %s", s, selected[s.ID], why.Gate, why.Reason)
 			}
+			if s.Relevant != relevant(m, s.ID) {
+				t.Fatalf("%+v", s)
+			}
 		}
 		if stops+open != len(m.Units) {
 			t.Fatalf("%d stopped and %d to load, of %d units", stops, open, len(m.Units))
 		}
 	})
+}
+
+// relevant reports whether a unit would be in a plan if only relevance mattered.
+func relevant(m *kcp.Manifest, id string) bool {
+	i := slices.IndexFunc(m.Units, func(u kcp.Unit) bool { return u.ID == id })
+	u := m.Units[i]
+	alone := &kcp.Manifest{Units: []kcp.Unit{{ID: u.ID, Path: u.Path, Intent: u.Intent, Triggers: u.Triggers}}}
+	plan, _ := planner.Plan(alone, propertyTask, planner.Options{})
+	return len(plan.Selected) == 1
 }
 
 // TestStopsEnd: whoever breaks off the loop gets no more.
