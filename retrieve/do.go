@@ -90,7 +90,7 @@ func (s *Source) failure(ctx context.Context, err error) engine.Outcome {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	o := engine.Failed(graph.ClassInvalid, s.shown(err.Error()))
+	o := engine.Failed(graph.ClassInvalid, s.shown(withoutFlags(err.Error())))
 	var local *load.Refusal
 	var remote *fetch.Refusal
 	switch {

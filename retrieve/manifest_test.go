@@ -47,7 +47,7 @@ func TestManifestsThatAreNotRead(t *testing.T) {
 		}
 		o := do(t, port(t, s), effect(t, task))
 		expectFailure(t, o, c.class, c.text)
-		if strings.Contains(o.Error, dir) || o.Retryable != (c.class == "unavailable") || o.Usage.Calls != 1 {
+		if strings.Contains(o.Error, dir) || strings.Contains(o.Error, "--") || o.Retryable != (c.class == "unavailable") || o.Usage.Calls != 1 {
 			t.Errorf("%+v", o)
 		}
 	}

@@ -20,6 +20,17 @@ func (s *Source) shown(text string) string {
 	return text
 }
 
+// withoutFlags leaves out advice about flags, which is for whoever reads a manifest
+// on a command line: after a semicolon, or in brackets at the end.
+func withoutFlags(text string) string {
+	for _, mark := range []string{"; ", " ("} {
+		if i := strings.LastIndex(text, mark); i >= 0 && strings.Contains(text[i:], "--") {
+			text = text[:i]
+		}
+	}
+	return text
+}
+
 // replaceFolder replaces a folder where it begins a name, not where it is a part of
 // one.
 func replaceFolder(text, folder, by string) string {

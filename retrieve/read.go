@@ -89,11 +89,7 @@ func (r *reading) readUnit(ctx context.Context, selected *planner.Selected) bool
 		return false
 	}
 	if refused != nil {
-		reason := refused.Problem
-		if refused.Advice != "" {
-			reason += "; " + refused.Advice
-		}
-		r.refuse(unit.ID, string(refused.Code), reason)
+		r.refuse(unit.ID, string(refused.Code), withoutFlags(strings.TrimSuffix(refused.Problem+"; "+refused.Advice, "; ")))
 		return true
 	}
 	d := document{

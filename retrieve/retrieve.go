@@ -210,7 +210,7 @@ func (p *Port) Check(ctx context.Context, name string) (*load.Loaded, error) {
 	}
 	l, err := load.Manifest(ctx, s.Location, s.Load)
 	if err != nil {
-		return nil, errors.New(s.shown(err.Error()))
+		return nil, errors.New(s.shown(withoutFlags(err.Error())))
 	}
 	return l, nil
 }
