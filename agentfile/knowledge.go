@@ -72,7 +72,11 @@ func (l *loader) readManifest(f artifact.Field, k *Knowledge) {
 		}
 		rel, err := filepath.Rel(k.Root, k.Path)
 		if err == nil && !filepath.IsLocal(rel) {
-			f.Report("%s is outside of %s, below which knowledge is read; set root to a folder that has it", k.Manifest, k.Root)
+			bound := "the agent file's folder"
+			if k.Root != l.dir {
+				bound = k.Root
+			}
+			f.Report("%s is outside of %s, below which it is read; set root to a folder that has it", k.Manifest, bound)
 			return
 		}
 		if l.o.Exists != nil && !l.o.Exists(k.Path) {

@@ -68,7 +68,7 @@ func TestKnowledgeProblems(t *testing.T) {
 	for _, c := range []struct{ name, manifest, more, want string }{
 		{"unknown key", "docs/knowledge.yaml", "max_unit: 3", `agent.yaml:15:5: unknown member "max_unit"; did you mean "max_units"?`},
 		{"not there", "docs/other.yaml", "", "agent.yaml:14:15: docs/other.yaml: there is no such file"},
-		{"outside", "../docs/knowledge.yaml", "", "agent.yaml:14:15: ../docs/knowledge.yaml is outside of ., below which knowledge is read; set root"},
+		{"outside", "../docs/knowledge.yaml", "", "agent.yaml:14:15: ../docs/knowledge.yaml is outside of the agent file's folder, below which it is read; set root"},
 		{"outside of the root", "docs/knowledge.yaml", "root: other", "agent.yaml:14:15: docs/knowledge.yaml is outside of other"},
 		{"absolute", "/etc/knowledge.yaml", "", "agent.yaml:14:15: /etc/knowledge.yaml: there is no such file"},
 		{"no name", `""`, "", "agent.yaml:14:15: write the name of a file"},

@@ -96,6 +96,7 @@ func (a *Agent) openPorts(lookup func(string) (string, bool), secret secrets, o 
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, err
 	}
+	asked.Now = o.now
 	a.ports[exec.Name], a.ports[http.Name], a.ports[wasm.Name] = programs, requests, code
 	a.ports[claims.Name], a.ports[portmodel.Name], a.ports[retrieve.Name] = claimed, asked, known
 	return a.tools(programs.Tools(), requests.Tools(), code.Tools(), claimed.Tools(), asked.Tools(), known.Tools()), nil

@@ -169,15 +169,16 @@ func (p *Port) Tools() map[string]engine.Tool {
 
 // shape tells policy which manifest is read, and what is reserved: the units that
 // may be loaded and the money that may be spent. Where the node reserves more,
-// that is kept.
+// that is kept. Arguments that are wrong narrow nothing here: the port refuses
+// them, so that the record says what was wrong.
 func (s *Source) shape(call policy.Call) (policy.Call, error) {
-	q, err := s.question(call.Args)
-	if err != nil {
-		return call, err
+	plan := s.Plan
+	if q, err := s.question(call.Args); err == nil {
+		plan = q.plan
 	}
 	call.Manifest = s.Manifest
-	call.Reserve.Units = max(call.Reserve.Units, uint64(q.plan.MaxUnits.Value))
-	b := q.plan.Budget
+	call.Reserve.Units = max(call.Reserve.Units, uint64(plan.MaxUnits.Value))
+	b := plan.Budget
 	if b == nil || b.Amount == 0 {
 		return call, nil
 	}

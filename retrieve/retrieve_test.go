@@ -310,8 +310,9 @@ func TestArguments(t *testing.T) {
 		`null`:                                              "not an object",
 	} {
 		expectFailure(t, do(t, p, effect(t, args)), "invalid", part)
-		if _, err := p.Tools()["handbook"].Shape(policy.Call{Args: value(t, args)}); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: shape: %v", args, err)
+		call, err := p.Tools()["handbook"].Shape(policy.Call{Args: value(t, args)})
+		if err != nil || call.Manifest != "knowledge.yaml" || call.Reserve.Units != 3 || call.Reserve.Cost["USDC"] != 300_000 {
+			t.Errorf("%s: shape: %+v, %v", args, call, err)
 		}
 	}
 	other := effect(t, task)

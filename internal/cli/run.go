@@ -57,7 +57,7 @@ writ run refund.yaml --check`,
 	run.value(&o.input, "input", "JSON", `'{"order": "o7"}'`, "what the run is started with: JSON or YAML, or @FILE")
 	run.value(&o.id, "id", "RUN", "refund-o7", "the id of the run (default: one is drawn)")
 	run.value(&o.owner, "owner", "NAME", "billing", "to whom the run belongs (default: whoever starts it)")
-	run.boolean(&o.check, "check", "check the agent file, and start nothing")
+	run.boolean(&o.check, "check", "check the agent file and its manifests, and start nothing")
 	o.person.declare(cmd, "who starts the run, and therefore cannot approve it")
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the events as lines of JSON as they become durable, then a report")
@@ -183,7 +183,7 @@ func (o *runOptions) writeChecked(a *local.Agent, known []local.Known) error {
 func knownDocument(known []local.Known) map[string]any {
 	document := map[string]any{}
 	for _, k := range known {
-		document[k.Name] = map[string]any{"sha256": k.Digest.String(), "units": len(k.Manifest.Units), "signature": k.Signature.Status}
+		document[k.Name] = map[string]any{"digest": k.Digest.String(), "units": len(k.Manifest.Units), "signature": k.Signature.Status}
 	}
 	return document
 }
