@@ -16,10 +16,10 @@ import (
 // Why a unit that is in the plan is not in the result, beside the codes of load
 // and fetch and the names of the gates.
 const (
-	codeRestricted = "restricted" // the pack keeps no restricted bytes
-	codeNotText    = "not-text"   // no UTF-8
-	codeTooLarge   = "too-large"  // it does not fit into the result
-	codeTokens     = "context-budget"
+	codeRestricted = "restricted"     // the pack keeps no restricted bytes
+	codeNotText    = "not-text"       // no UTF-8
+	codeTooLarge   = "too-large"      // it does not fit into the result
+	codeTokens     = "context_budget" // the gate, asked again with the size that was found
 )
 
 // reading loads the units of one plan.

@@ -72,19 +72,23 @@ func (r *reading) tooLarge(id string, bytes int) {
 	r.refuse(id, codeTooLarge, fmt.Sprintf("a text of %d bytes has no place in a result of %d", bytes, r.most))
 }
 
-// object makes an object of names and values in turn.
+// object collects the members of an object.
 type object []artifact.Member
 
 func (o *object) put(name string, v artifact.Value) {
 	*o = append(*o, artifact.Member{Name: name, Value: v})
 }
-func (o *object) text(name, s string)      { o.put(name, artifact.StringValue(s)) }
+
+func (o *object) text(name, s string) { o.put(name, artifact.StringValue(s)) }
+
 func (o *object) count(name string, n int) { o.put(name, artifact.IntValue(int64(n))) }
+
 func (o *object) optional(name, s string) {
 	if s != "" {
 		o.text(name, s)
 	}
 }
+
 func (o object) value() artifact.Value { return artifact.ObjectValue(o...) }
 
 func list[T any](items []T, value func(T) artifact.Value) artifact.Value {

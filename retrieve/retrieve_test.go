@@ -337,8 +337,8 @@ func TestNarrowing(t *testing.T) {
 		`{"task":"install the server"}`:                     "install backups report secret",
 		`{"task":"install the server","max_units":1}`:       "install",
 		`{"task":"install the server","budget":0.2}`:        "install backups secret",
-		`{"task":"install the server","context_budget":13}`: "install backups:context-budget report:context-budget secret:context-budget",
-		`{"task":"install the server","context_budget":14}`: "install backups report:context-budget secret:context-budget",
+		`{"task":"install the server","context_budget":13}`: "install backups:context_budget report:context_budget secret:context_budget",
+		`{"task":"install the server","context_budget":14}`: "install backups report:context_budget secret:context_budget",
 		`{"task":"install the server","strict":true}`:       "install backups report secret",
 		`{"task":"install the server","max_units":null}`:    "install backups report secret",
 	} {

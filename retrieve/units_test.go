@@ -222,8 +222,8 @@ func TestContextBudgetIsKept(t *testing.T) {
 	})
 	s := below(dir)
 	for budget, want := range map[float64]string{
-		99: "d e a:context-budget b:context-budget c:context-budget", 100: "a b:context-budget c:context-budget d:context-budget e:context-budget",
-		162: "a d e b:context-budget c:context-budget", 1000: "a b c d e",
+		99: "d e a:context_budget b:context_budget c:context_budget", 100: "a b:context_budget c:context_budget d:context_budget e:context_budget",
+		162: "a d e b:context_budget c:context_budget", 1000: "a b c d e",
 	} {
 		s.Plan.ContextBudget = kcp.Number{Value: budget, Set: true}
 		if got := read(t, do(t, port(t, s), effect(t, `{"task":"alpha"}`))).ids(); got != want {
