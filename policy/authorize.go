@@ -75,6 +75,7 @@ func (j *judge) permit(c *Call) Permit {
 	case r != nil:
 		permit.Rule, permit.Account = r.label, r.account
 		permit.TimeoutMS, permit.OutputBytes, permit.MemoryBytes, permit.MaxOutputTokens = j.timeoutMS, r.outputBytes, r.memoryBytes, r.maxOutput
+		permit.Keeps = j.policy.blobs
 	case c.Kind == KindApproval:
 		permit.Rule, permit.Approval = j.policy.layers[0].name+": approvals", j.policy.approval
 		permit.Approval.Quorum = max(1, permit.Approval.Quorum)

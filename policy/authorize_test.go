@@ -245,6 +245,23 @@ func TestPermitCarriesBounds(t *testing.T) {
 	}
 }
 
+// A permit says which bytes may be kept, under a narrower policy fewer.
+func TestPermitSaysWhatIsKept(t *testing.T) {
+	p := release(t)
+	call := policy.Call{Kind: policy.KindRetrieve, Name: "policies", Manifest: "knowledge.yaml", NowMS: now}
+	permit, d := p.Authorize(call, nil)
+	if d != nil || permit.OutputBytes != 131_072 || permit.Keeps["restricted"] != 86_400_000 || len(permit.Keeps) != 2 {
+		t.Errorf("%+v, %v", permit, d)
+	}
+	child, d := policy.Narrow(p, "child", &policy.Authority{Blobs: map[string]uint64{"public": 1}})
+	if d != nil {
+		t.Fatal(d)
+	}
+	if permit, d = child.Authorize(call, nil); d != nil || permit.Keeps["public"] != 1 || len(permit.Keeps) != 1 {
+		t.Errorf("%+v, %v", permit, d)
+	}
+}
+
 // Limited time is reserved, and what is left of it is the deadline.
 func TestTimeIsReserved(t *testing.T) {
 	p := compile(t, "version: 2\nid: p\nlimits: {duration: 10s}\ntools: {a: {}, b: {timeout: 4s}}\nexec: {e: {program: /a}}\n", options())

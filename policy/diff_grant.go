@@ -98,6 +98,7 @@ func (d *differ) specificTo(k Kind, path string, before, after *Grant) {
 	case KindRetrieve:
 		d.names(path+".manifests", before.Manifests, after.Manifests, Wider)
 		d.names(path+".namespaces", before.Namespaces, after.Namespaces, Wider)
+		d.size(path+".output_bytes", before.OutputBytes, after.OutputBytes, DefaultOutputBytes)
 	case KindClaims:
 		d.names(path+".actions", before.Actions, after.Actions, Wider)
 	case KindHandoff:

@@ -211,6 +211,7 @@ func (g *Grant) specific(k Kind, f *fields) {
 	case KindRetrieve:
 		f.names("manifests", g.Manifests)
 		f.names("namespaces", g.Namespaces)
+		f.number("output_bytes", g.OutputBytes)
 	case KindClaims:
 		f.names("actions", g.Actions)
 	case KindHandoff:

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -59,6 +60,9 @@ type Port struct {
 	// Progress is told of each piece of an answer as it arrives. It is set before
 	// the first effect, and must be quick; nil for nobody.
 	Progress func(e engine.Effect, text string)
+	// Now is the clock by which the time of a question is counted. It is set before
+	// the first effect; nil for time.Now.
+	Now func() time.Time
 
 	models map[string]Model
 }
