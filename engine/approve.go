@@ -9,6 +9,7 @@ import (
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
+	"github.com/writ-dev/writ/store"
 )
 
 // proposal is what people are asked to decide about.
@@ -138,7 +139,7 @@ func (t *turn) decide(in Decide) *Refusal {
 	}
 	t.p.lastMS = max(t.p.lastMS, t.now)
 	t.emit(th, &event.ApprovalDecided{
-		Proposal: in.Proposal, Decision: decision, Method: in.Method, Approver: clip(in.Approver), Credential: credential,
+		Proposal: in.Proposal, Decision: decision, Method: in.Method, Approver: clip(in.Approver), Credential: credential, Signature: t.keepSignature(in.Signature),
 		Reason: t.text(in.Reason), Have: have, Need: a.need, Quorum: quorum,
 	})
 	if quorum != event.QuorumPending {
@@ -156,6 +157,16 @@ func (t *turn) spend(a *openApproval) {
 			t.remember(tokenMark(d.By.Credential))
 		}
 	}
+}
+
+// keepSignature keeps the bytes of a signature, which hold digests and nothing else.
+func (t *turn) keepSignature(data []byte) *event.Recorded {
+	if len(data) == 0 {
+		return nil
+	}
+	r := event.NewRecorded("signature", accessRun, data)
+	t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: r.Digest, Bytes: data})
+	return &r
 }
 
 // distinct counts approvers: each credential is one, and all without are one.

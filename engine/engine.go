@@ -263,28 +263,41 @@ func (e *Engine) Resume(ctx context.Context, exec, token string, input artifact.
 type Decision struct {
 	Proposal artifact.Digest // of the exact bytes that were shown
 	Approve  bool
-	Token    string          // for the method token
-	Key      artifact.Digest // of the key whose signature the caller checked, for the method key
+	Token    string // for the method token
 	Approver string
-	Method   string // "" is token where there is one, else asserted
+	Method   string // "" is key where there is a signature, token where there is one, else asserted
 	Answer   artifact.Value
 	Reason   string
+
+	// Signature is that of [SignDecision], for the method key. The engine checks it;
+	// whose key it is, the caller knows.
+	Signature []byte
 }
 
 // Decide takes a decision about an approval that is open, and drives the run on
 // when it was the last one needed.
 func (e *Engine) Decide(ctx context.Context, exec string, d Decision) (Report, error) {
 	in := Decide{
-		Proposal: d.Proposal, Approve: d.Approve, Key: d.Key, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason,
+		Proposal: d.Proposal, Approve: d.Approve, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason, Signature: d.Signature,
+	}
+	if len(d.Signature) > 0 {
+		key, err := decisionKey(d.Signature, d.Proposal, d.Approve, d.Answer)
+		if err != nil {
+			return Report{Exec: exec}, &Refusal{Code: RefusedSignature, Message: err.Error()}
+		}
+		in.Key = keyDigest(key)
 	}
 	if d.Token != "" {
 		in.Token = TokenDigest(d.Token)
 	}
-	if in.Method == "" {
+	switch {
+	case in.Method != "":
+	case len(d.Signature) > 0:
+		in.Method = event.MethodKey
+	case d.Token != "":
+		in.Method = event.MethodToken
+	default:
 		in.Method = event.MethodAsserted
-		if d.Token != "" {
-			in.Method = event.MethodToken
-		}
 	}
 	return e.tell(ctx, exec, in)
 }

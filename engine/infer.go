@@ -337,8 +337,18 @@ func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Hap
 	d := Decide{Proposal: b.Proposal, Approve: b.Decision == event.DecisionApprove, Approver: b.Approver, Method: b.Method, Answer: input, Reason: b.Reason, replayed: b.Quorum == event.QuorumPending}
 	if b.Method == event.MethodToken {
 		d.Token = b.Credential
-	} else {
-		d.Key = b.Credential
+		return d, nil
+	}
+	d.Key = b.Credential
+	if b.Signature != nil {
+		var err error
+		if d.Signature, err = r.blob(b.Signature.Digest, "the signature of a decision"); err != nil {
+			return nil, err
+		}
+		if err := checkSignature(b, d.Signature); err != nil {
+			r.diverge(seg[0].Seq, b.Type(), seg[0].Node, "/body/signature", "a signature by "+b.Approver, err.Error(), "the decision was not signed so")
+			return nil, nil
+		}
 	}
 	return d, nil
 }

@@ -98,6 +98,8 @@ type Decide struct {
 	Answer   artifact.Value // null for none
 	Reason   string
 
+	Signature []byte // by the key, for the record; nil for none
+
 	replayed bool // the answer was checked when the decision was recorded
 }
 
@@ -293,6 +295,7 @@ const (
 	RefusedDecided    = "already_decided"   // the approval is closed
 	RefusedToken      = "token_invalid"     // no such token
 	RefusedUsed       = "already_used"      // the token was used
+	RefusedSignature  = "signature_invalid" // it is not by the key, or about something else
 	RefusedExpired    = "expired"           // too late
 	RefusedInput      = "input_invalid"     // the answer breaks its schema
 	RefusedPolicy     = "policy_changed"    // what was staged no longer holds
