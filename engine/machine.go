@@ -81,6 +81,7 @@ type turn struct {
 	err   error
 
 	redactor  *event.Redactor
+	judged    *judged
 	recorded  bool   // a Checkpointed is the last event
 	recovered bool   // the step is a Recover: what is open is given again
 	left      string // the node that the step has left last
