@@ -84,7 +84,7 @@ func (c Compiler) Compile(source string, vars []expr.Var) (expr.Program, error) 
 	if limit == 0 {
 		limit = DefaultCostLimit
 	}
-	program, err := environment.Program(ast, cel.CostLimit(limit), cel.MemoryLimit(maxMemory), countDeep(), cel.CustomDecoratorV2(orderMaps))
+	program, err := environment.Program(ast, cel.CostLimit(limit), cel.MemoryLimit(maxMemory), countAll(), cel.CustomDecoratorV2(orderMaps))
 	if err != nil {
 		return nil, &expr.Error{Line: 1, Column: 1, Problem: err.Error()}
 	}
@@ -94,11 +94,14 @@ func (c Compiler) Compile(source string, vars []expr.Var) (expr.Program, error) 
 	}, nil
 }
 
-// countDeep lets the memory of a value be counted at every depth that a document
-// may have. The library's own five levels are fewer than results of tools have, and
-// it takes what it cannot count to be too large.
-func countDeep() cel.ProgramOption {
-	return cel.MemoryTracking(types.MemoryTrackerSizeCalculator(types.NewSizeCalculator(types.SizeCalculatorMaxDepth(artifact.MaxDepth))))
+// countAll lets the memory of a value be counted at every depth that a document
+// may have, and up to the limit. The library's own five levels and some thousand
+// values are fewer than results of tools have, and it takes what it cannot count to
+// be too large.
+func countAll() cel.ProgramOption {
+	return cel.MemoryTracking(types.MemoryTrackerSizeCalculator(types.NewSizeCalculator(
+		types.SizeCalculatorMaxDepth(artifact.MaxDepth), types.SizeCalculatorMaxTraversal(maxMemory),
+	)))
 }
 
 // baseEnvironment is built once, when it is first needed.

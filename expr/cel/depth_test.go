@@ -34,3 +34,23 @@ func TestDeepValues(t *testing.T) {
 		}
 	}
 }
+
+// TestWideValues names values with as many elements as results of tools have.
+func TestWideValues(t *testing.T) {
+	v, err := artifact.ParseValue([]byte(`{"list":[` + strings.Repeat("1,", 20_000) + `2]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, want := range map[string]string{
+		"size(state.list)": "20001", "state.list[20000]": "2", "state.list == state.list": "true", "size([state, state])": "2",
+	} {
+		p, err := Compiler{}.Compile(source, []expr.Var{{Name: "state"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Eval(v)
+		if err != nil || got.String() != want {
+			t.Errorf("%s gives %.100s, %v; want %s", source, got, err, want)
+		}
+	}
+}
