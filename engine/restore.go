@@ -99,6 +99,17 @@ func checkpointReader(data []byte, source string) (*artifact.Reader, error) {
 	return artifact.NewFirstReader(artifact.DocumentOf(v, source)), nil
 }
 
+// SaltOf gives the digest of the blob with the salt of a run's redactions, which a
+// checkpoint of the run names; zero where there is none.
+func SaltOf(checkpoint []byte) (artifact.Digest, error) {
+	r, err := checkpointReader(checkpoint, "checkpoint")
+	if err != nil {
+		return artifact.Digest{}, err
+	}
+	d := readDigest(r.Root().Object().May("salt"))
+	return d, r.Err()
+}
+
 func readDefinition(f artifact.Field) event.Definition {
 	o := f.Object()
 	d := event.Definition{

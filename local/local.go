@@ -11,6 +11,7 @@ package local
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -48,6 +49,7 @@ type Options struct {
 	LookupEnv func(name string) (string, bool) // nil for os.LookupEnv
 	Observe   func(b store.Batch)              // told of every batch once it is durable; nil for nobody
 	Random    io.Reader                        // of ids and tokens; nil for the system's
+	Sign      []ed25519.PrivateKey             // sign the heads of logs; nil for none
 }
 
 func (o Options) now() time.Time {
@@ -112,16 +114,25 @@ func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, erro
 	if err != nil {
 		return nil, err
 	}
-	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}}
-	if o.Observe != nil {
-		config.Store = observed{s, o.Observe}
-	}
-	e, err := engine.New(config)
+	e, err := NewEngine(s, a, o)
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return &Runtime{Store: s, Engine: e}, nil
+}
+
+// NewEngine gives an engine over an open store, with the definition and the ports of
+// the agent. With a nil agent it has neither, and can only look at runs and end them.
+func NewEngine(s *sqlite.Store, a *Agent, o Options) (*engine.Engine, error) {
+	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Sign: o.Sign}
+	if a != nil {
+		config.Ports, config.Definitions = a.ports, []*engine.Definition{a.Definition}
+	}
+	if o.Observe != nil {
+		config.Store = observed{s, o.Observe}
+	}
+	return engine.New(config)
 }
 
 // ErrNoStore means that there is no store to read.

@@ -17,7 +17,7 @@ func newKeygen(r *runner) *cobra.Command {
 	o := &keygenOptions{runner: r}
 	cmd := &cobra.Command{
 		Use:   "keygen FILE",
-		Short: "make a key that signs manifests",
+		Short: "make a key that signs manifests, records and decisions",
 		Long: "keygen draws an ed25519 key and writes the private half to FILE, readable by you alone. A file that exists " +
 			"is never overwritten. The public half is printed: give it to those who should trust you.",
 		Example:     "writ keygen publisher.key",
@@ -44,20 +44,19 @@ func (o *keygenOptions) run(words []string) error {
 		return err
 	}
 	public := private.Public().(ed25519.PublicKey)
-	if o.json {
-		return o.printDocument(publicKey{words[0], keys.Text(public), keyID(public)})
-	}
-	p := o.newPage()
-	p.heading("Key written  ", name(plain, words[0]))
+	k := publicKey{words[0], keys.Text(public), keyID(public)}
+	return o.present(o.json, k, k.write, true)
+}
+
+func (k publicKey) write(p *page) {
+	p.heading("Key written  ", name(plain, k.File))
 	t := &table{indent: 2}
-	t.add(cell(bold, "public key"), spans(name(plain, keys.Text(public))))
-	t.add(cell(bold, "key id"), spans(name(plain, keyID(public))))
+	t.add(cell(bold, "public key"), spans(name(plain, k.PublicKey)))
+	t.add(cell(bold, "key id"), spans(name(plain, k.KeyID)))
 	p.table(t)
 	p.blank()
-	p.line(2, in(dim, "Keep the file to yourself. Sign with: writ sign knowledge.yaml --key "+words[0]))
+	p.hang(2, 4, in(dim, "Keep the file to yourself. Sign a manifest with: writ sign knowledge.yaml --key "+k.File+", and the record of a run with: writ run agent.yaml --sign "+k.File))
 	p.blank()
-	o.print(p)
-	return nil
 }
 
 // keyIDLength keeps the id of a key short enough to read aloud; it names a key

@@ -23,9 +23,12 @@ var errSuspended = errors.New("the run is suspended")
 // runExits lists the exit codes of commands that drive a run.
 func runExits() map[string]string {
 	notes := exits("the run terminated", "the run failed or was cancelled, or it was refused and nothing was started", wrongUsage)
-	notes[exitNote] += "\n3  the run is suspended: it waits for a person, an event or a time"
+	notes[exitNote] += suspendedNote
 	return notes
 }
+
+// suspendedNote lists the exit code of commands that leave a run waiting.
+const suspendedNote = "\n3  the run is suspended: it waits for a person, an event or a time"
 
 type runOptions struct {
 	*runner
@@ -34,6 +37,7 @@ type runOptions struct {
 	input  given
 	id     given
 	owner  given
+	sign   signFlag
 	check  bool
 }
 
@@ -59,6 +63,7 @@ writ run refund.yaml --check`,
 	run.value(&o.owner, "owner", "NAME", "billing", "to whom the run belongs (default: whoever starts it)")
 	run.boolean(&o.check, "check", "check the agent file, and start nothing")
 	o.person.declare(cmd, "who starts the run, and therefore cannot approve it")
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the events as lines of JSON as they become durable, then a report")
 	return cmd
@@ -73,8 +78,12 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 			return badValue("id", o.id.text, "is no identifier: letters, digits and - _ . / only, at most 128", o.id.example)
 		}
 	}
+	signing, err := o.sign.keys(o.runner)
+	if err != nil {
+		return err
+	}
 	watch := o.watchRun(o.store.json)
-	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see}
+	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see, Sign: signing}
 	agent, err := local.ReadAgent(words[0], settings)
 	if err != nil {
 		return grantHint(err)
@@ -131,13 +140,18 @@ func (o *runOptions) newID(ctx context.Context, rt *local.Runtime, agent *local.
 	if !o.id.set {
 		return local.NewID(agent.ID, settings)
 	}
-	if _, err := rt.Store.Head(ctx, o.id.text); !errors.Is(err, store.ErrNotFound) {
-		if err == nil {
-			return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + o.id.text}
-		}
+	head, err := rt.Store.Head(ctx, o.id.text)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return o.id.text, nil
+	case err != nil:
 		return "", err
+	case !head.Deleted.IsZero():
+		return "", hintedError{errors.New("there was a run " + o.id.text + ", and the id of a deleted run is not used again"), "Give it another one, or let one be drawn."}
+	case head.Status.Ended():
+		return "", hintedError{errors.New("there is a run " + o.id.text + " already, and it is over"), "Look at it: writ runs show " + shellWord(o.id.text)}
 	}
-	return o.id.text, nil
+	return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + shellWord(o.id.text)}
 }
 
 // warn says what compiling found besides errors.

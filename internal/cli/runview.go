@@ -21,6 +21,8 @@ func runMark(s store.Status) span {
 		return markBad
 	case store.Cancelled:
 		return markWarn
+	case store.Running:
+		return in(cyan, "▸")
 	}
 	return in(yellow, "‖")
 }
