@@ -14,6 +14,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/policy"
 	"github.com/writ-dev/writ/store"
 )
@@ -401,4 +402,117 @@ func (s rewritten) Events(ctx context.Context, exec string, from uint64) iter.Se
 		}
 	}
 	return records(rechain(log, len(log)-1))
+}
+
+// TestAbandonNeedsNoDefinition ends runs that wait in every way, in a process that
+// has no definition at all. What comes of it replays under the definition that the
+// run had.
+func TestAbandonNeedsNoDefinition(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodes string
+		port  Port
+	}{
+		"event":    {"a: {wait: {event: paid}, set: {/n: 1}, next: d}\nd: {end: 1}", nil},
+		"time":     {"a: {wait: {for: 1h}, next: d}\nd: {end: 1}", nil},
+		"approval": {"a: {approve: publish, set: {/n: 1}, next: d, routes: {denied: d}}\nd: {end: 1}", nil},
+		"unknown": {"a: {tool: count, set: {/n: =result.n}, next: d}\nd: {end: 1}", PortFunc(func(context.Context, Effect) (Outcome, error) {
+			return Outcome{}, errors.New("the line went dead")
+		})},
+		"fork": {"a: {fork: [x, y]}\nx: {wait: {event: paid}, set: {/n: 1}, next: m}\ny: {wait: {event: shipped}, set: {/m: 1}, next: m}\nm: {join: a, next: d}\nd: {end: 1}", nil},
+	} {
+		d := define(t, graphText("{/n: any?, /m: any?}", c.nodes), packText, Definition{})
+		l := newLab(t, map[string]Port{"tool": c.port}, d)
+		wants(t, name, l.start(d, "run", `{}`).Status, store.Suspended)
+		l.restart()
+		r, err := l.e.Abandon(t.Context(), "run", Abandon{By: "bob", Reason: "nobody has it"})
+		wants(t, name+" abandoned", fmt.Sprint(r.Status, r.Error, " ", err), "abandonednobody has it <nil>")
+		if _, err := l.e.Abandon(t.Context(), "run", Abandon{By: "bob", Reason: "again"}); !isRefused(err, RefusedEnded) {
+			t.Errorf("%s again: %v", name, err)
+		}
+		l.restart(d)
+		wants(t, name+": ends", count(l.events("run"), event.TypeAbandoned), 1)
+	}
+}
+
+// TestLiveReplayNeedsNoResult: what a port gives is held against the digest of the
+// recorded result, whether or not its bytes are kept. How long a call takes is not.
+func TestLiveReplayNeedsNoResult(t *testing.T) {
+	d := define(t, graphText("{/n: number?}", "a: {tool: count, set: {/n: =result.n}, next: d}\nd: {end: =state.n, reads: [/n]}"), packText, Definition{})
+	took := func(ms uint64, result string) Port {
+		return PortFunc(func(context.Context, Effect) (Outcome, error) {
+			return Outcome{Result: value(result), Usage: policy.Amount{Calls: 1, DurationMS: ms}}, nil
+		})
+	}
+	l := newLab(t, map[string]Port{"tool": took(7, `{"n":1}`)}, d)
+	l.start(d, "run", `{}`)
+	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	public := private.Public().(ed25519.PublicKey)
+	for _, c := range []struct {
+		result, diverges string
+	}{{`{"n":1}`, ""}, {`{"n":2}`, "/body/result/digest"}} {
+		l.ports = map[string]Port{"tool": took(90, c.result)}
+		l.restart(d)
+		a, err := AuthorizeLive(l.events("run")[0], "ann", 10, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := a.Sign(private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, by, err := OpenLive(signed, public)
+		if err != nil || opened != a || len(by) != 1 {
+			t.Fatalf("opened %+v, %q, %v", opened, by, err)
+		}
+		v, err := l.e.Replay(t.Context(), "run", ReplayOptions{
+			Mode: LiveEffects, Authorization: &opened, Caller: "ann", NowMS: 5, Spend: func(artifact.Digest) (bool, error) { return true, nil },
+		})
+		if err != nil || v.Calls != 1 || len(v.Unverifiable) != 0 {
+			t.Fatalf("%s: %v, %d calls, %v", c.result, err, v.Calls, v.Unverifiable)
+		}
+		at := ""
+		if v.Divergence != nil {
+			at = v.Divergence.Pointer
+		}
+		wants(t, c.result, at, c.diverges)
+	}
+	other := ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), 1))
+	signed, err := LiveAuthorization{Exec: "run", Caller: "ann", Nonce: "x"}.Sign(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, _, err := OpenLive(signed, public); !errors.Is(err, keys.ErrUnverified) || a != (LiveAuthorization{}) {
+		t.Errorf("signed by somebody else: %+v, %v", a, err)
+	}
+}
+
+// TestSaltOf finds the salt of a run with redactions, and none of another one.
+func TestSaltOf(t *testing.T) {
+	const graph = "a: {tool: count, args: {password: hunter2-hunter2}, set: {/n: =result.n}, next: d}\nd: {end: 1}"
+	for pack, want := range map[string]bool{packText: false, packText + "redact: ['args:/password']\n": true} {
+		d := define(t, graphText("{/n: any?}", graph), pack, Definition{})
+		l := newLab(t, map[string]Port{"tool": &counter{}}, d)
+		l.start(d, "run", `{}`)
+		head, err := l.store.Head(t.Context(), "run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkpoint, err := readBlob(t.Context(), l.store, head.Checkpoint.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		salt, err := SaltOf(checkpoint)
+		if err != nil || salt.IsZero() == want {
+			t.Fatalf("salt %s, %v", salt, err)
+		}
+		if !want {
+			continue
+		}
+		if data, err := readBlob(t.Context(), l.store, salt); err != nil || len(data) != len(event.Salt{}) {
+			t.Errorf("%d bytes, %v", len(data), err)
+		}
+	}
+	if _, err := SaltOf([]byte("{")); err == nil {
+		t.Error("no checkpoint")
+	}
 }

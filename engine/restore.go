@@ -225,7 +225,8 @@ func (m *Machine) checkThread(th *thread, p *Position) string {
 // readBranch finds the branch and its state: that of its fork, which was read
 // before, with the branch's own changes.
 func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreign bool) {
-	name, fork := o.Need("branch"), m.def.Graph.Node(o.Need("fork").Identifier())
+	name, id := o.Need("branch"), o.Need("fork").Identifier()
+	fork := m.def.Graph.Node(id)
 	o.Know("changes", "revision", "by")
 	if fork != nil && fork.Fork != nil {
 		for _, b := range fork.Fork.Branches {
@@ -238,7 +239,7 @@ func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreig
 		if !foreign {
 			name.Report("the graph has no branch %s", name.Text())
 		}
-		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{}}
+		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{NodeDefinition: graph.NodeDefinition{ID: id}}}
 		return
 	}
 	at := p.thread(th.branch.Parent)

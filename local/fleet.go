@@ -50,7 +50,8 @@ func NewFleet(path string, s *sqlite.Store, o Options, named ...*Agent) (*Fleet,
 var ErrNotNamed = errors.New("the run is of another agent")
 
 // Engine gives the engine that drives a run. It fails with [ErrNotKept] where nobody
-// can tell which agent the run has, and with [ErrNotNamed].
+// can tell which agent the run has, and with [ErrNotNamed] if agents are named and it
+// has none of them.
 func (f *Fleet) Engine(ctx context.Context, exec string) (*engine.Engine, error) {
 	root, err := Root(ctx, f.store, exec)
 	if err != nil {
@@ -59,7 +60,10 @@ func (f *Fleet) Engine(ctx context.Context, exec string) (*engine.Engine, error)
 	m, err := f.kept(root)
 	switch {
 	case errors.Is(err, ErrNotKept):
-		return f.unkept(ctx, exec, err)
+		if len(f.named) > 0 {
+			return f.unkept(ctx, exec)
+		}
+		return nil, err
 	case err != nil:
 		return nil, err
 	case !f.drives(m.agent):
@@ -103,7 +107,7 @@ func (f *Fleet) drives(a *Agent) bool {
 }
 
 // unkept finds the named agent that has the definition of a run.
-func (f *Fleet) unkept(ctx context.Context, exec string, otherwise error) (*engine.Engine, error) {
+func (f *Fleet) unkept(ctx context.Context, exec string) (*engine.Engine, error) {
 	for _, m := range f.named {
 		report, err := m.engine.Status(ctx, exec)
 		if err != nil {
@@ -113,7 +117,7 @@ func (f *Fleet) unkept(ctx context.Context, exec string, otherwise error) (*engi
 			return m.engine, nil
 		}
 	}
-	return nil, otherwise
+	return nil, ErrNotNamed
 }
 
 // Root gives the run that a called run descends from, whose agent it shares; for any

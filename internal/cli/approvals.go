@@ -274,7 +274,7 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 	if err != nil {
 		return err
 	}
-	d := driver{o.runner, &o.store, &o.agent, &o.sign}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		a, err := o.question(ctx, rt.Store, exec)
 		if err != nil {
@@ -336,7 +336,7 @@ func (o *approvalsOptions) newReissue() *cobra.Command {
 		Args:              oneRun,
 		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			d := driver{o.runner, &o.store, &o.agent, &o.sign}
+			d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 			return d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 				a, err := o.question(ctx, rt.Store, words[0])
 				if err != nil {

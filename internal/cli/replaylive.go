@@ -62,7 +62,7 @@ type authorization struct {
 	Caller     string `json:"caller"`
 	Definition string `json:"definition"`
 	Expires    string `json:"expires"`
-	Key        string `json:"key"`
+	PublicKey  string `json:"publicKey"`
 }
 
 // authorize writes an authorization for one live replay of a run.
@@ -94,18 +94,18 @@ func (o *replayOptions) authorize(ctx context.Context, exec string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFresh(o.live.out.text, append(envelope, '\n')); err != nil {
+	if err := writeFresh(o.live.out.text, append(envelope, '\n'), 0o600); err != nil {
 		return err
 	}
 	written := authorization{
-		o.live.out.text, exec, a.Caller, a.Definition.String(), timeText(a.ExpiresMS), keys.ID(private.Public().(ed25519.PublicKey)),
+		o.live.out.text, exec, a.Caller, a.Definition.String(), timeText(a.ExpiresMS), keys.Text(private.Public().(ed25519.PublicKey)),
 	}
 	return o.present(o.json, written, written.write, true)
 }
 
-// writeFresh writes a file that does not exist, for this user only.
-func writeFresh(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeFresh writes a file that does not exist.
+func writeFresh(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, reasonOf(err))
 	}
@@ -119,9 +119,10 @@ func (a authorization) write(p *page) {
 	t.add(cell(dim, "run"), spans(name(bold, a.Run)))
 	t.add(cell(dim, "caller"), spans(text(a.Caller)))
 	t.add(cell(dim, "until"), spans(text(a.Expires)))
-	t.add(cell(dim, "signed by"), spans(name(plain, a.Key)))
+	t.add(cell(dim, "signed by"), spans(name(plain, a.PublicKey)))
 	p.table(t)
-	p.hang(2, 4, in(dim, "It lets the caller perform every effect of the run again, once: "), name(cyan, "writ replay "+shellWord(a.Run)+" --live "+shellWord(a.File)))
+	p.hang(2, 4, in(dim, "It lets the caller perform every effect of the run again, once. Where the agent file has no approver with this key, --trust-key names it:"))
+	p.hang(4, 6, name(cyan, "writ replay "+shellWord(a.Run)+" --live "+shellWord(a.File)))
 }
 
 // goLive reads the authorization and gives the replay what it needs to perform

@@ -71,12 +71,12 @@ func (o *abandonOptions) run(ctx context.Context, exec string) error {
 	if err != nil && !refusedInput(err) {
 		return runError(ctx, s, exec, err)
 	}
-	err = watch.end(ctx, s, report, err)
-	if errors.Is(err, errNegative) && report.Status == store.Abandoned {
+	ended := watch.end(ctx, s, report, err)
+	if err == nil && errors.Is(ended, errNegative) {
 		o.leftBehind(ctx, s, exec)
-		return nil
+		return nil // it was to end so
 	}
-	return err
+	return ended
 }
 
 // needReason refuses a command that leaves no reason in the record.

@@ -14,6 +14,7 @@ import (
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/local"
 	"github.com/writ-dev/writ/store"
+	"github.com/writ-dev/writ/store/sqlite"
 )
 
 // driver drives a run that exists, with the agent that it began with.
@@ -22,6 +23,7 @@ type driver struct {
 	store *storeFlags
 	agent *agentFlag
 	sign  *signFlag
+	at    uint64 // the event from which a run is forked; 0 for any other command
 }
 
 // drive opens everything, tells the engine something and shows what became of it.
@@ -35,7 +37,7 @@ func (d driver) drive(ctx context.Context, exec string, tell func(context.Contex
 		return err
 	}
 	defer s.Close()
-	agent, err := d.agent.of(ctx, d.runner, s, d.store.path(d.runner), exec)
+	agent, err := d.agentOf(ctx, s, exec)
 	if err != nil {
 		return grantHint(err)
 	}
@@ -55,6 +57,26 @@ func (d driver) drive(ctx context.Context, exec string, tell func(context.Contex
 		return err
 	}
 	return watch.end(ctx, s, report, err)
+}
+
+// agentOf gives the agent that a run has, or had at the event of a fork.
+func (d driver) agentOf(ctx context.Context, s *sqlite.Store, exec string) (*local.Agent, error) {
+	path := d.store.path(d.runner)
+	agent, err := d.agent.of(ctx, d.runner, s, path, exec)
+	if err != nil || d.at == 0 {
+		return agent, err
+	}
+	before, err := d.agent.before(ctx, d.runner, s, path, exec)
+	if err != nil || len(before) == 0 {
+		return agent, err
+	}
+	l, err := readRun(ctx, s, exec, d.at)
+	for _, a := range before {
+		if err == nil && a.Definition.Digests() == l.definition {
+			return a, nil
+		}
+	}
+	return agent, err
 }
 
 // interruptible gives a context that ends when the user interrupts the program, so
@@ -173,7 +195,7 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 		return err
 	}
 	who := o.person.who()
-	d := driver{o.runner, &o.store, &o.agent, &o.sign}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 		switch {
 		case o.event.set:
@@ -224,7 +246,7 @@ func newCancel(r *runner) *cobra.Command {
 		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			who := o.person.who()
-			d := driver{o.runner, &o.store, &o.agent, &o.sign}
+			d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 			err := d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 				return rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
 			})
@@ -306,7 +328,7 @@ func (o *forkOptions) run(ctx context.Context, exec string) error {
 	}
 	who := o.person.who()
 	path := o.store.path(o.runner)
-	d := driver{o.runner, &o.store, &o.agent, &o.sign}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, uint64(at.Value)}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		if err := agent.Keep(path, id); err != nil {
 			return engine.Report{}, err

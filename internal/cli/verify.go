@@ -86,6 +86,7 @@ type verdict struct {
 
 	demanded bool // a key was named, so nothing less than complete will do
 	signed   bool // the store has a signed head
+	file     bool // there is no store, so no signed head but that of --head
 }
 
 func verdictOf(report event.Report) verdict {
@@ -250,7 +251,9 @@ func (o *verifyOptions) verifyFile(_ context.Context, file string, t trust) (ver
 	if err != nil {
 		return verdict{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return verdictOf(report), nil
+	v := verdictOf(report)
+	v.file = true
+	return v, nil
 }
 
 func isFile(word string) bool {
@@ -310,6 +313,8 @@ func (v verdict) writeLog(p *page) {
 	}
 	p.table(t)
 	switch {
+	case v.demanded && v.Unanchored && v.file:
+		p.hang(2, 4, text("A file has no signed head with it. Name one with --head FILE; `writ runs head RUN --signed` prints it."))
 	case v.demanded && v.Unanchored:
 		p.hang(2, 4, text("The key of --trust-key signed no head of it"+problemWords(v.Signature)+"."))
 	case v.demanded && !v.Complete:
