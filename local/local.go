@@ -6,7 +6,8 @@
 // whose engine drives runs of the agent. [Agent.Keep] keeps a copy of the agent's
 // files beside the store under the run's id, and [Kept] finds it again: so a run
 // that was suspended goes on with the agent that it began with, also when the files
-// have changed since.
+// have changed since. A [Fleet] drives all runs of a store so; [Forget] removes the
+// copies of runs that were deleted.
 package local
 
 import (

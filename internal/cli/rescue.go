@@ -202,9 +202,9 @@ func (o *migrateOptions) run(ctx context.Context, exec string) error {
 	}
 	watch := o.watchRun(o.store.json)
 	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see, Sign: signing}
-	agent, err := local.ReadAgent(o.agent.text, settings)
+	agent, err := readAgent(o.agent.text, settings)
 	if err != nil {
-		return grantHint(err)
+		return err
 	}
 	s, err := o.store.open(ctx, o.runner)
 	if err != nil {

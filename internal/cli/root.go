@@ -37,15 +37,7 @@ writ runs --status suspended`,
 			return errUsageShown
 		},
 	}
-	addGroup(root, "knowledge", "Knowledge", newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r), newValidate(r), newDiff(r))
-	addGroup(root, "runs", "Agents and their runs", newRun(r), newRuns(r), newApprovals(r), newResume(r), newWork(r), newCancel(r), newFork(r),
-		newMigrate(r), newAbandon(r))
-	addGroup(root, "record", "The record", newVerify(r), newReplay(r))
-	addGroup(root, "authority", "What agents may do", newGraph(r), newPack(r))
-	addGroup(root, "publish", "Publishing", newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newSign(r), newTrust(r))
-	help := newHelp(r, root)
-	root.SetHelpCommand(help)
-	addGroup(root, "more", "More", newKeygen(r), newVersion(r), newCompletion(r), help)
+	addCommands(root, r)
 	keepFlagOrder(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { r.help(cmd) })
 	root.SetFlagErrorFunc(r.flagError)
@@ -59,6 +51,19 @@ writ runs --status suspended`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return r.checkColor() }
 	mustComplete(root.RegisterFlagCompletionFunc("color", fixed("always", "never", "auto")))
 	return root
+}
+
+// addCommands adds all commands, in the order in which the help shows them.
+func addCommands(root *cobra.Command, r *runner) {
+	addGroup(root, "knowledge", "Knowledge", newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r), newValidate(r), newDiff(r))
+	addGroup(root, "runs", "Agents and their runs", newRun(r), newRuns(r), newApprovals(r), newResume(r), newWork(r), newCancel(r), newFork(r),
+		newMigrate(r), newAbandon(r))
+	addGroup(root, "record", "The record", newVerify(r), newReplay(r))
+	addGroup(root, "authority", "What agents may do", newGraph(r), newPack(r))
+	addGroup(root, "publish", "Publishing", newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newSign(r), newTrust(r))
+	help := newHelp(r, root)
+	root.SetHelpCommand(help)
+	addGroup(root, "more", "More", newKeygen(r), newVersion(r), newCompletion(r), help)
 }
 
 // addGroup adds commands that the help shows together.

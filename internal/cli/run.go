@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,9 +87,9 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	}
 	watch := o.watchRun(o.store.json)
 	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see, Sign: signing}
-	agent, err := local.ReadAgent(words[0], settings)
+	agent, err := readAgent(words[0], settings)
 	if err != nil {
-		return grantHint(err)
+		return err
 	}
 	input, err := o.jsonFlag(&o.input, "input")
 	if err != nil {
@@ -164,17 +167,42 @@ func (o *runOptions) warn(a *local.Agent) {
 // writeChecked says that an agent file can be run.
 func (o *runOptions) writeChecked(a *local.Agent) error {
 	d := a.Definition.Digests()
-	if o.store.json {
-		return o.printDocument(map[string]string{
-			"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
-		})
+	document := map[string]string{
+		"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
 	}
-	p := o.newPage()
-	p.heading("Agent ", name(plain, a.Source))
-	p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
-	p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
-	o.print(p)
-	return nil
+	return o.present(o.store.json, document, func(p *page) {
+		p.heading("Agent ", name(plain, a.Source))
+		p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
+		p.digests("agent", document["agent"], "graph", document["graph"], "pack", document["pack"], "policy", document["policy"])
+	}, true)
+}
+
+// readAgent reads an agent file that a person names.
+func readAgent(file string, o local.Options) (*local.Agent, error) {
+	a, err := local.ReadAgent(file, o)
+	if err == nil {
+		return a, nil
+	}
+	info, missing := os.Stat(file)
+	switch {
+	case errors.Is(missing, fs.ErrNotExist):
+		if near := nearest(filepath.Base(file), namesIn(filepath.Dir(file)), 1); near != nil {
+			err = hintedError{err, "Did you mean " + shellWord(filepath.Join(filepath.Dir(file), near[0])) + "?"}
+		}
+	case missing == nil && info.IsDir():
+		err = hintedError{err, "Name the agent file in it, such as " + shellWord(filepath.Join(file, "agent.yaml"))}
+	}
+	return nil, grantHint(err)
+}
+
+// namesIn gives the names in a folder; none if it cannot be read.
+func namesIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // grantHint shows, for a pack that grants too little, what would be enough.

@@ -106,19 +106,7 @@ func (v runView) write(p *page) {
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
 	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
 	p.table(t)
-	if len(v.Effects) > 0 {
-		p.heading("Effects")
-		marks := map[string]span{"settled": markGood, "failed": markWarn, "denied": markBad, "unknown": in(yellow, "?")}
-		t := &table{indent: 2}
-		for _, x := range v.Effects {
-			mark, ok := marks[x.Status]
-			if !ok {
-				mark = in(dim, "·")
-			}
-			t.add(spans(mark), cell(bold, x.Node), cell(plain, x.Port+" "+x.Name), spans(text(effectWords(x))))
-		}
-		p.table(t)
-	}
+	v.writeEffects(p)
 	for _, c := range v.Children {
 		p.line(2, text(c.Node+" runs "), name(cyan, c.Run))
 	}
@@ -129,6 +117,23 @@ func (v runView) write(p *page) {
 	for _, note := range v.Notes {
 		p.hang(2, 4, markBad, space, text(note))
 	}
+}
+
+func (v runView) writeEffects(p *page) {
+	if len(v.Effects) == 0 {
+		return
+	}
+	p.heading("Effects")
+	marks := map[string]span{"settled": markGood, "failed": markWarn, "denied": markBad, "unknown": in(yellow, "?")}
+	t := &table{indent: 2}
+	for _, x := range v.Effects {
+		mark, ok := marks[x.Status]
+		if !ok {
+			mark = in(dim, "·")
+		}
+		t.add(spans(mark), cell(bold, x.Node), cell(plain, x.Port+" "+x.Name), spans(text(effectWords(x))))
+	}
+	p.table(t)
 }
 
 func (m migration) words() string {

@@ -75,7 +75,7 @@ func (f *agentFlag) declare(cmd *cobra.Command) {
 func (f *agentFlag) of(ctx context.Context, r *runner, s *sqlite.Store, storePath, exec string) (*local.Agent, error) {
 	o := local.Options{Now: r.Now}
 	if f.agent.set {
-		return local.ReadAgent(f.agent.text, o)
+		return readAgent(f.agent.text, o)
 	}
 	root, err := local.Root(ctx, s, exec)
 	if err != nil {

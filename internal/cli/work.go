@@ -70,9 +70,9 @@ func (o *workOptions) run(ctx context.Context, words []string) error {
 	settings := local.Options{Now: o.Now, Random: o.Random, Sign: signing}
 	var named []*local.Agent
 	for _, word := range words {
-		a, err := local.ReadAgent(word, settings)
+		a, err := readAgent(word, settings)
 		if err != nil {
-			return grantHint(err)
+			return err
 		}
 		named = append(named, a)
 	}
