@@ -20,7 +20,8 @@ type Worker struct {
 	Parallel int           // runs that are driven at once; 0 is 64
 
 	// Drive takes one run up until it waits again or is over. A run is given again
-	// in a later round if it is still due. An error ends the work.
+	// in a later round if it is still due. An error ends the work, except for
+	// [store.ErrLeased]: somebody else has the run.
 	Drive func(ctx context.Context, exec string) error
 }
 
@@ -164,7 +165,9 @@ func (s *shift) take(exec string) {
 	}
 	s.all.Go(func() {
 		defer func() { <-s.slots }()
-		s.fail(s.Drive(s.ctx, exec))
+		if err := s.Drive(s.ctx, exec); !errors.Is(err, store.ErrLeased) {
+			s.fail(err)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.driven, exec)
@@ -197,7 +200,7 @@ func serious(err error) error {
 	var pinned *PinnedError
 	switch {
 	case errors.As(err, &refusal), errors.As(err, &pinned), errors.Is(err, ErrStopped), errors.Is(err, ErrLost),
-		errors.Is(err, store.ErrLeased), errors.Is(err, store.ErrDeleted), errors.Is(err, ErrTampered):
+		errors.Is(err, store.ErrDeleted), errors.Is(err, ErrTampered):
 		return nil
 	}
 	return err

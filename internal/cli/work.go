@@ -177,7 +177,10 @@ func (w *workers) drive(ctx context.Context, exec string) error {
 // trouble says once why a run was not driven. What the next round or somebody else
 // deals with is no trouble.
 func (w *workers) trouble(ctx context.Context, exec string, err error) error {
-	for _, usual := range []error{local.ErrNotNamed, engine.ErrStopped, engine.ErrLost, store.ErrLeased, store.ErrDeleted, store.ErrBusy} {
+	if errors.Is(err, store.ErrLeased) {
+		return err // the worker knows that somebody else has it
+	}
+	for _, usual := range []error{local.ErrNotNamed, engine.ErrStopped, engine.ErrLost, store.ErrDeleted, store.ErrBusy} {
 		if errors.Is(err, usual) {
 			return nil
 		}
