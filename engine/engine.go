@@ -159,6 +159,9 @@ type Report struct {
 	Proposals []Proposal // that are open
 	Issued    []Issued   // tokens that the call led to
 	Duplicate bool       // the signal was delivered before
+
+	Definition event.Definition // that the run has now
+	Pinned     *PinnedError     // why this engine cannot continue it; nil if it can
 }
 
 // The reasons why a call on a run fails, besides a *[Refusal], a *[DeniedError]
@@ -339,22 +342,17 @@ func (e *Engine) Migrate(ctx context.Context, exec string, to *Definition, m Mig
 	return e.tellAs(ctx, exec, to, m)
 }
 
-// Abandon ends a run whose definition is gone. Any definition will do.
+// Abandon ends a run that nobody can continue, such as one whose definition is
+// gone. It needs none: nothing is waited for, and what is under way stays unknown.
 func (e *Engine) Abandon(ctx context.Context, exec string, a Abandon) (Report, error) {
 	if a.Method == "" {
 		a.Method = methodOf(a.By)
 	}
-	e.mu.Lock()
-	var any *Definition
-	for _, d := range e.defs {
-		any = d
-		break
+	nothing, err := noDefinition()
+	if err != nil {
+		return Report{}, err
 	}
-	e.mu.Unlock()
-	if any == nil {
-		return Report{}, errors.New("abandon: register a definition first")
-	}
-	return e.tellAs(ctx, exec, any, a)
+	return e.tellAs(ctx, exec, nothing, a)
 }
 
 func (e *Engine) tell(ctx context.Context, exec string, what Happening) (Report, error) {

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,9 +26,12 @@ var errSuspended = errors.New("the run is suspended")
 // runExits lists the exit codes of commands that drive a run.
 func runExits() map[string]string {
 	notes := exits("the run terminated", "the run failed or was cancelled, or it was refused and nothing was started", wrongUsage)
-	notes[exitNote] += "\n3  the run is suspended: it waits for a person, an event or a time"
+	notes[exitNote] += suspendedNote
 	return notes
 }
+
+// suspendedNote lists the exit code of commands that leave a run waiting.
+const suspendedNote = "\n3  the run is suspended: it waits for a person, an event or a time"
 
 type runOptions struct {
 	*runner
@@ -34,6 +40,7 @@ type runOptions struct {
 	input  given
 	id     given
 	owner  given
+	sign   signFlag
 	check  bool
 }
 
@@ -59,6 +66,7 @@ writ run refund.yaml --check`,
 	run.value(&o.owner, "owner", "NAME", "billing", "to whom the run belongs (default: whoever starts it)")
 	run.boolean(&o.check, "check", "check the agent file and its manifests, and start nothing")
 	o.person.declare(cmd, "who starts the run, and therefore cannot approve it")
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the events as lines of JSON as they become durable, then a report")
 	return cmd
@@ -73,11 +81,15 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 			return badValue("id", o.id.text, "is no identifier: letters, digits and - _ . / only, at most 128", o.id.example)
 		}
 	}
-	watch := o.watchRun(o.store.json)
-	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see}
-	agent, err := local.ReadAgent(words[0], settings)
+	signing, err := o.sign.keys(o.runner)
 	if err != nil {
-		return grantHint(err)
+		return err
+	}
+	watch := o.watchRun(o.store.json)
+	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see, Sign: signing}
+	agent, err := readAgent(words[0], settings)
+	if err != nil {
+		return err
 	}
 	input, err := o.jsonFlag(&o.input, "input")
 	if err != nil {
@@ -135,13 +147,18 @@ func (o *runOptions) newID(ctx context.Context, rt *local.Runtime, agent *local.
 	if !o.id.set {
 		return local.NewID(agent.ID, settings)
 	}
-	if _, err := rt.Store.Head(ctx, o.id.text); !errors.Is(err, store.ErrNotFound) {
-		if err == nil {
-			return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + o.id.text}
-		}
+	head, err := rt.Store.Head(ctx, o.id.text)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return o.id.text, nil
+	case err != nil:
 		return "", err
+	case !head.Deleted.IsZero():
+		return "", hintedError{errors.New("there was a run " + o.id.text + ", and the id of a deleted run is not used again"), "Give it another one, or let one be drawn."}
+	case head.Status.Ended():
+		return "", hintedError{errors.New("there is a run " + o.id.text + " already, and it is over"), "Look at it: writ runs show " + shellWord(o.id.text)}
 	}
-	return o.id.text, nil
+	return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + shellWord(o.id.text)}
 }
 
 // warn says what compiling found besides errors.
@@ -154,29 +171,54 @@ func (o *runOptions) warn(a *local.Agent) {
 // writeChecked says that an agent file can be run.
 func (o *runOptions) writeChecked(a *local.Agent, known []local.Known) error {
 	d := a.Definition.Digests()
-	if o.store.json {
-		checked := map[string]any{
-			"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
-		}
-		if len(known) > 0 {
-			checked["knowledge"] = knownDocument(known)
-		}
-		return o.printDocument(checked)
+	document := map[string]any{
+		"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
 	}
-	p := o.newPage()
-	p.heading("Agent ", name(plain, a.Source))
-	p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
-	p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
 	if len(known) > 0 {
+		document["knowledge"] = knownDocument(known)
+	}
+	return o.present(o.store.json, document, func(p *page) {
+		p.heading("Agent ", name(plain, a.Source))
+		p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
+		p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
+		if len(known) == 0 {
+			return
+		}
 		p.heading("Knowledge")
 		t := &table{indent: 2}
 		for _, k := range known {
 			t.add(cell(bold, k.Name), cell(plain, counted(len(k.Manifest.Units), "unit")), cell(plain, string(k.Signature.Status)), spans(in(dim, k.Digest.String())))
 		}
 		p.table(t)
+	}, true)
+}
+
+// readAgent reads an agent file that a person names.
+func readAgent(file string, o local.Options) (*local.Agent, error) {
+	a, err := local.ReadAgent(file, o)
+	if err == nil {
+		return a, nil
 	}
-	o.print(p)
-	return nil
+	info, missing := os.Stat(file)
+	switch {
+	case errors.Is(missing, fs.ErrNotExist):
+		if near := nearest(filepath.Base(file), namesIn(filepath.Dir(file)), 1); near != nil {
+			err = hintedError{err, "Did you mean " + shellWord(filepath.Join(filepath.Dir(file), near[0])) + "?"}
+		}
+	case missing == nil && info.IsDir():
+		err = hintedError{err, "Name the agent file in it, such as " + shellWord(filepath.Join(file, "agent.yaml"))}
+	}
+	return nil, grantHint(err)
+}
+
+// namesIn gives the names in a folder; none if it cannot be read.
+func namesIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // knownDocument is the JSON form of the knowledge that an agent may read.
