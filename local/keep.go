@@ -34,14 +34,16 @@ var ErrNotKept = errors.New("the agent of the run is not kept here")
 // copies are the copies of agents beside a store: each is a file under the digest
 // of its text, and each run has a file that names its copies, one a line. The last
 // one is the run's; those before it are what the run was migrated from.
-type copies struct{ dir string }
+type copies struct{ dir, store string }
 
-func copiesOf(store string) copies { return copies{agentsDir(store)} }
+func copiesOf(store string) copies { return copies{agentsDir(store), filepath.Base(store)} }
 
 func (c copies) file(name string) string { return filepath.Join(c.dir, name+".json") }
 
+// run gives the file of a run. Another store in the same folder may have a run of
+// the same id.
 func (c copies) run(exec string) string {
-	return filepath.Join(c.dir, "runs", artifact.Sum([]byte(exec)).Hex())
+	return filepath.Join(c.dir, "runs", artifact.Sum([]byte(c.store+"\n"+exec)).Hex())
 }
 
 // Keep keeps a copy of the agent for a run, before the run is started. A run that

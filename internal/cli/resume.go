@@ -320,20 +320,20 @@ func (o *forkOptions) run(ctx context.Context, exec string) error {
 	if err != nil || at.Value < 1 {
 		return usagef("`writ runs events "+exec+"` lists them.", "fork needs an event: --at SEQ, such as --at 12")
 	}
-	id := o.id.text
-	if id == "" {
-		if id, err = local.NewID(exec+"-fork", local.Options{Random: o.Random}); err != nil {
-			return err
-		}
+	if err := checkID(&o.id); err != nil {
+		return err
 	}
 	who := o.person.who()
 	path := o.store.path(o.runner)
 	d := driver{o.runner, &o.store, &o.agent, &o.sign, uint64(at.Value)}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
-		if err := agent.Keep(path, id); err != nil {
+		id, err := newID(ctx, rt, &o.id, exec+"-fork", local.Options{Random: o.Random})
+		if err != nil {
 			return engine.Report{}, err
 		}
-		report, err := rt.Engine.Fork(ctx, exec, uint64(at.Value), id, who.name)
+		report, err := begin(ctx, rt, path, id, agent, func() (engine.Report, error) {
+			return rt.Engine.Fork(ctx, exec, uint64(at.Value), id, who.name)
+		})
 		if errors.Is(err, store.ErrNotFound) {
 			err = hintedError{fmt.Errorf("run %s has no checkpoint at or after event %d", exec, uint64(at.Value)), "Its events: writ runs events " + shellWord(exec)}
 		}

@@ -76,10 +76,8 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	if len(words) != 1 {
 		return usagef("Write it like writ run agent.yaml", "run takes one agent file, and %d are named", len(words))
 	}
-	if o.id.set {
-		if err := artifact.CheckIdentifier(o.id.text); err != nil {
-			return badValue("id", o.id.text, "is no identifier: letters, digits and - _ . / only, at most 128", o.id.example)
-		}
+	if err := checkID(&o.id); err != nil {
+		return err
 	}
 	signing, err := o.sign.keys(o.runner)
 	if err != nil {
@@ -124,11 +122,8 @@ func (o *runOptions) start(ctx context.Context, agent *local.Agent, state artifa
 		return err
 	}
 	defer rt.Close()
-	exec, err := o.newID(ctx, rt, agent, settings)
+	exec, err := newID(ctx, rt, &o.id, agent.ID, settings)
 	if err != nil {
-		return err
-	}
-	if err := agent.Keep(path, exec); err != nil {
 		return err
 	}
 	who := o.person.who()
@@ -136,29 +131,55 @@ func (o *runOptions) start(ctx context.Context, agent *local.Agent, state artifa
 	if o.owner.set {
 		owner = o.owner.text
 	}
-	report, err := rt.Engine.Start(ctx, engine.Request{
-		Exec: exec, Definition: agent.Definition, State: state, Owner: owner, By: who.name, Method: who.method, Agent: agent.Digest,
+	report, err := begin(ctx, rt, path, exec, agent, func() (engine.Report, error) {
+		return rt.Engine.Start(ctx, engine.Request{
+			Exec: exec, Definition: agent.Definition, State: state, Owner: owner, By: who.name, Method: who.method, Agent: agent.Digest,
+		})
 	})
 	return watch.end(ctx, rt.Store, report, err)
 }
 
 // newID draws an id, or takes the one that was given if no run has it.
-func (o *runOptions) newID(ctx context.Context, rt *local.Runtime, agent *local.Agent, settings local.Options) (string, error) {
-	if !o.id.set {
-		return local.NewID(agent.ID, settings)
+func newID(ctx context.Context, rt *local.Runtime, given *given, agent string, settings local.Options) (string, error) {
+	if !given.set {
+		return local.NewID(agent, settings)
 	}
-	head, err := rt.Store.Head(ctx, o.id.text)
+	id := given.text
+	head, err := rt.Store.Head(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return o.id.text, nil
+		return id, nil
 	case err != nil:
 		return "", err
 	case !head.Deleted.IsZero():
-		return "", hintedError{errors.New("there was a run " + o.id.text + ", and the id of a deleted run is not used again"), "Give it another one, or let one be drawn."}
+		return "", hintedError{errors.New("there was a run " + id + ", and the id of a deleted run is not used again"), "Give it another one, or let one be drawn."}
 	case head.Status.Ended():
-		return "", hintedError{errors.New("there is a run " + o.id.text + " already, and it is over"), "Look at it: writ runs show " + shellWord(o.id.text)}
+		return "", hintedError{errors.New("there is a run " + id + " already, and it is over"), "Look at it: writ runs show " + shellWord(id)}
 	}
-	return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + shellWord(o.id.text)}
+	return "", hintedError{errors.New("there is a run " + id + " already"), "Go on with it: writ resume " + shellWord(id)}
+}
+
+// checkID refuses an id that no run can have.
+func checkID(id *given) error {
+	if id.set && artifact.CheckIdentifier(id.text) != nil {
+		return badValue("id", id.text, "is no identifier: letters, digits and - _ . / only, at most 128", id.example)
+	}
+	return nil
+}
+
+// begin keeps the agent for a new run and starts it. Where it is refused, nothing
+// of it stays.
+func begin(ctx context.Context, rt *local.Runtime, path, id string, agent *local.Agent, start func() (engine.Report, error)) (engine.Report, error) {
+	if err := agent.Keep(path, id); err != nil {
+		return engine.Report{}, err
+	}
+	report, err := start()
+	if err != nil {
+		if _, missing := rt.Store.Head(context.WithoutCancel(ctx), id); errors.Is(missing, store.ErrNotFound) {
+			err = errors.Join(err, local.Forget(path, id))
+		}
+	}
+	return report, err
 }
 
 // warn says what compiling found besides errors.
