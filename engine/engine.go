@@ -223,18 +223,18 @@ func (e *Engine) start(ctx context.Context, d *Definition, start Start) (Report,
 		start.Exec = "run-" + strings.NewReplacer("-", ".", "_", ".").Replace(text)
 	}
 	if err := e.salt(d, &start); err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	s, err := e.open(ctx, start.Exec, d)
 	if errors.Is(err, errOpen) || errors.Is(err, store.ErrDeleted) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	if err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	r, err := s.run(ctx, start)
 	if s.p.exec == "" && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrEnded)) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	return r, err
 }
