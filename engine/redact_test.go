@@ -203,6 +203,16 @@ func TestReplayFindsDamagedContent(t *testing.T) {
 		if err != nil || v.Divergence == nil || !strings.Contains(v.Divergence.Cause, "was changed in the store") {
 			t.Errorf("%s in place of %s: %v %+v", is, was, err, v)
 		}
+		all, err := l.e.Verify(t.Context(), "run", nil)
+		if err != nil || len(all[0].Damaged) == 0 || !all[0].Intact {
+			t.Errorf("%s in place of %s: %v %+v", is, was, err, all[0])
+		}
+	}
+	l.store = whole
+	l.restart(d)
+	all, err := l.e.Verify(t.Context(), "run", nil)
+	if err != nil || all[0].Damaged != nil || all[0].Contents < 3 || all[0].Problem != "" {
+		t.Errorf("untouched: %v %+v", err, all[0])
 	}
 }
 

@@ -290,23 +290,37 @@ func (r *Redactor) scrub(v artifact.Value, depth int) (artifact.Value, bool) {
 	return v, false
 }
 
-// hidden reports whether a payload stands for bytes that a salt hides.
-func hidden(p Payload) bool {
+// Contents gives the documents that a payload stands for, without those that it
+// has not.
+func Contents(p Payload) []Recorded {
+	var list []Recorded
+	add := func(r *Recorded) {
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
 	switch p := p.(type) {
 	case *EffectRequested:
-		return p.Args.hidden()
+		add(&p.Args)
 	case *EffectSettled:
-		return p.Result.hidden()
+		add(&p.Result)
 	case *ApprovalStaged:
-		return p.Shown.hidden()
+		add(&p.Shown)
+	case *ApprovalDecided:
+		add(p.Signature)
 	case *Resumed:
-		return p.Input.hidden()
+		add(p.Input)
 	case *EventReceived:
-		return p.Payload.hidden()
+		add(&p.Payload)
 	case *CallReturned:
-		return p.Result.hidden()
+		add(p.Result)
 	case *Terminated:
-		return p.Result.hidden()
+		add(&p.Result)
 	}
-	return false
+	return list
+}
+
+// hidden reports whether a payload stands for bytes that a salt hides.
+func hidden(p Payload) bool {
+	return slices.ContainsFunc(Contents(p), func(r Recorded) bool { return r.hidden() })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/local"
@@ -36,7 +37,8 @@ func newVerify(r *runner) *cobra.Command {
 		Use:   "verify RUN|FILE",
 		Short: "check that the log of a run is whole and unchanged",
 		Long: "verify checks the log of a run of the store and those of the runs that it called, or a file that `writ runs events --json` " +
-			"wrote: that every event is well formed, stands where it may and names the one before. A log that is intact may still have " +
+			"wrote: that every event is well formed, stands where it may and names the one before, and that the documents in the store are " +
+			"those that the log names. A log that is intact may still have " +
 			"been written anew from its start: it is complete only if its head is the one of --head, which you kept elsewhere, or one " +
 			"that the key of --trust-key signed. With --trust-key a log that is not complete is refused. " +
 			"A name that is a file is taken for one; FILE may be -, for standard input.",
@@ -45,7 +47,7 @@ writ verify refund-o7 --trust-key runs.pub
 writ verify refund-o7 --head 40:sha256:f0a5...
 writ verify refund-o7.jsonl --head refund-o7.head --trust-key runs.pub`,
 		Annotations: exits("the log is intact, and with --trust-key complete",
-			"the log is not intact, is not the one of --head, is not vouched for by --trust-key, or cannot be read", wrongUsage),
+			"the log or what is stored beside it was changed, is not the one of --head, is not vouched for by --trust-key, or cannot be read", wrongUsage),
 		Args:              oneRun,
 		ValidArgsFunction: o.completeLog,
 		RunE:              func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
@@ -81,12 +83,33 @@ type verdict struct {
 	BadCode    string    `json:"bad_code,omitempty"`
 	Problem    string    `json:"problem,omitempty"`
 	Signature  string    `json:"signature_problem,omitempty"` // why a signed head did not count
+	Contents   int       `json:"contents"`                    // documents that are kept, and are what the log says
+	Gone       int       `json:"gone"`                        // documents that are not kept
+	Signed     int       `json:"signed_decisions"`
+	Damaged    []damage  `json:"damaged,omitempty"`
 	Caller     string    `json:"caller,omitempty"`
 	Called     []verdict `json:"called,omitempty"`
 
 	demanded bool // a key was named, so nothing less than complete will do
 	signed   bool // the store has a signed head
 	file     bool // there is no store, so no signed head but that of --head
+}
+
+// damage is something beside the log that is not what the log says.
+type damage struct {
+	Seq  uint64 `json:"seq"`
+	What string `json:"what"`
+}
+
+// verdictOfRun adds to the verdict on a log what was found beside it.
+func verdictOfRun(found engine.Verified) verdict {
+	v := verdictOf(found.Report)
+	v.Caller, v.Problem = found.Caller, cmp.Or(v.Problem, found.Problem)
+	v.Contents, v.Gone, v.Signed = found.Contents, found.Gone, found.Signed
+	for _, d := range found.Damaged {
+		v.Damaged = append(v.Damaged, damage(d))
+	}
+	return v
 }
 
 func verdictOf(report event.Report) verdict {
@@ -107,13 +130,11 @@ func verdictOf(report event.Report) verdict {
 // good reports whether the log is what was asked for, and those of the runs that it
 // called are what it says.
 func (v verdict) good() bool {
-	for _, c := range v.Called {
-		if !c.Intact || c.Problem != "" {
-			return false
-		}
-	}
-	return v.Intact && (v.Complete || !v.demanded)
+	return v.sound() && !slices.ContainsFunc(v.Called, func(c verdict) bool { return !c.sound() }) && (v.Complete || !v.demanded)
 }
+
+// sound reports whether nothing was changed, in the log or beside it.
+func (v verdict) sound() bool { return v.Intact && v.Problem == "" && v.Damaged == nil }
 
 // trust is what vouches for a log.
 type trust struct {
@@ -224,12 +245,10 @@ func (o *verifyOptions) verifyRun(ctx context.Context, exec string, t trust) (ve
 	if err != nil {
 		return verdict{}, fmt.Errorf("%s: %w", exec, err)
 	}
-	v := verdictOf(all[0].Report)
+	v := verdictOfRun(all[0])
 	v.signed = len(head.Signed) > 0
 	for _, called := range all[1:] {
-		c := verdictOf(called.Report)
-		c.Caller, c.Problem = called.Caller, cmp.Or(c.Problem, called.Problem)
-		v.Called = append(v.Called, c)
+		v.Called = append(v.Called, verdictOfRun(called))
 	}
 	return v, nil
 }
@@ -285,10 +304,32 @@ func (v verdict) write(p *page, word string) {
 	v.writeLog(p)
 	for _, c := range v.Called {
 		mark, words := markGood, c.Verdict
-		if !c.Intact || c.Problem != "" {
+		if !c.sound() {
 			mark, words = markBad, cmp.Or(c.Problem, c.Verdict)
 		}
 		p.hang(2, 4, mark, space, text("called "), name(bold, c.Run), text("  "+words+"  "+counted(int(c.Events), "event")))
+		c.writeDamage(p)
+	}
+}
+
+// contents says which documents were looked at.
+func (v verdict) contents() string {
+	var words []string
+	if v.Contents > 0 {
+		words = append(words, counted(v.Contents, "document")+" as the log says")
+	}
+	if v.Gone > 0 {
+		words = append(words, strconv.Itoa(v.Gone)+" not kept")
+	}
+	if v.Signed > 0 {
+		words = append(words, counted(v.Signed, "signed decision"))
+	}
+	return strings.Join(words, ", ")
+}
+
+func (v verdict) writeDamage(p *page) {
+	for _, d := range v.Damaged {
+		p.hang(2, 4, markBad, space, in(bold, "damaged"), text(fmt.Sprintf("  event %d: %s", d.Seq, d.What)))
 	}
 }
 
@@ -300,16 +341,23 @@ func (v verdict) writeLog(p *page) {
 	}
 	mark := markGood
 	switch {
-	case v.demanded && !v.Complete:
+	case !v.sound(), v.demanded && !v.Complete:
 		mark = markBad
 	case v.Unanchored:
 		mark = markWarn
 	}
 	p.line(0, mark, space, in(bold, v.Verdict), text("  "+counted(int(v.Events), "event")))
+	v.writeDamage(p)
+	if v.Problem != "" {
+		p.hang(2, 4, markBad, space, text(v.Problem))
+	}
 	t := &table{indent: 2}
 	t.add(cell(dim, "head"), spans(name(plain, fmt.Sprintf("%d:%s", v.Events, v.Head))))
 	if len(v.Signers) > 0 {
 		t.add(cell(dim, "signed by"), spans(text(strings.Join(v.Signers, ", "))))
+	}
+	if words := v.contents(); words != "" {
+		t.add(cell(dim, "contents"), spans(text(words)))
 	}
 	p.table(t)
 	switch {
