@@ -159,6 +159,10 @@ type Report struct {
 	Proposals []Proposal // that are open
 	Issued    []Issued   // tokens that the call led to
 	Duplicate bool       // the signal was delivered before
+	Kept      bool       // the signal is kept until the run comes to a wait for it
+	Posted    bool       // the input is in the inbox of the run, for the process that has it
+
+	posting posting // of an input that is posted
 }
 
 // The reasons why a call on a run fails, besides a *[Refusal], a *[DeniedError]
@@ -367,6 +371,9 @@ func (e *Engine) tellAs(ctx context.Context, exec string, as *Definition, what H
 		s, err := e.open(ctx, exec, as)
 		if errors.Is(err, errOpen) {
 			continue
+		}
+		if errors.Is(err, store.ErrLeased) {
+			return e.deliver(ctx, exec, what, err)
 		}
 		if err != nil {
 			return Report{Exec: exec}, err

@@ -117,7 +117,11 @@ func (r *replay) infer(seg []event.Event) (Input, error) {
 	case *event.EventReceived:
 		var payload artifact.Value
 		payload, err = r.value(b.Payload, "the payload of an event")
-		in.What = Signal{Name: b.Wait, ID: b.ID, Payload: payload, By: b.By, Method: b.Method}
+		signal := Signal{Name: b.Wait, ID: b.ID, Payload: payload, By: b.By, Method: b.Method}
+		if b.Payload.Redacted {
+			signal.redacted = r.p.definition.Policy
+		}
+		in.What = signal
 	case *event.CallReturned:
 		in.What, err = r.inferReturn(b)
 	case *event.CancelRequested:

@@ -120,6 +120,8 @@ type Signal struct {
 	Payload artifact.Value
 	By      string
 	Method  string
+
+	redacted artifact.Digest // of the policy after whose redaction the payload is; zero before any
 }
 
 // CallDone is how a called run ended.
@@ -295,4 +297,6 @@ const (
 	RefusedStarter    = "approval_by_starter"
 	RefusedStale      = "stale" // the outcome of something that is over
 	RefusedCancel     = "cancel_requested"
+	RefusedRedacted   = "redacted"   // policy redacts a part, so it cannot be kept for another process
+	RefusedFull       = "inbox_full" // too much is kept for the run already
 )

@@ -52,7 +52,7 @@ func waitName(name string, key artifact.Value) string {
 // signal gives an event from outside to the thread that waits for it. An event
 // that was consumed is not consumed again, whatever waits by then.
 func (t *turn) signal(in Signal) *Refusal {
-	if in.ID != "" && slices.Contains(t.p.seen, "event:"+in.ID) {
+	if in.ID != "" && slices.Contains(t.p.seen, eventMark(in.ID)) {
 		t.out.Duplicate = true
 		return nil
 	}
@@ -71,22 +71,41 @@ func (t *turn) signal(in Signal) *Refusal {
 	}
 	th := &t.p.threads[i]
 	t.p.lastMS = max(t.p.lastMS, t.now)
-	r := t.keep(event.ScopeArgs, "json", accessRun, payload)
-	if t.redactor != nil {
-		if payload, _, err = t.redactor.Redact(event.ScopeArgs, payload); err != nil {
-			t.fail(err)
-		}
-	}
+	r, payload := t.keepPayload(payload, in.redacted)
 	t.emit(th, &event.EventReceived{Wait: name, ID: clip(in.ID), Payload: r, By: clip(in.By), Method: methodFor(in)})
 	t.stopTimer(th)
 	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: methodFor(in)})
 	if in.ID != "" {
-		t.remember("event:" + in.ID)
+		t.remember(eventMark(in.ID))
 	}
 	th.fromMS, th.waitName = t.now, ""
 	t.complete(th, t.node(th), payload, graph.Usage{})
 	return nil
 }
+
+// keepPayload records what an event says, and gives it after redaction: no secret
+// gets into the state. A payload that was redacted after the same policy before, for
+// an inbox or in a log, is that already.
+func (t *turn) keepPayload(v artifact.Value, redacted artifact.Digest) (event.Recorded, artifact.Value) {
+	if !redacted.IsZero() && redacted == t.p.definition.Policy {
+		redactor := t.redactor
+		t.redactor = nil
+		r := t.keep(event.ScopeArgs, "json", accessRun, v)
+		r.Redacted, t.redactor = true, redactor
+		return r, v
+	}
+	r := t.keep(event.ScopeArgs, "json", accessRun, v)
+	if t.redactor != nil {
+		var err error
+		if v, _, err = t.redactor.Redact(event.ScopeArgs, v); err != nil {
+			t.fail(err)
+		}
+	}
+	return r, v
+}
+
+// eventMark is how an event that was consumed is remembered.
+func eventMark(id string) string { return "event:" + id }
 
 func methodFor(in Signal) string {
 	if in.Method == "" {
