@@ -114,24 +114,34 @@ func (e *Engine) pause(ctx context.Context) bool {
 // follow looks once at what became of a message. The process that had the run may
 // have let it go too soon to see it: then nobody has the run, and this one drives it.
 // A process that lets it go later looks after that, see [session.afterwards].
+// What whoever drives a run leaves in the inbox is an event that is early.
 func (e *Engine) follow(ctx context.Context, r Report) (Report, error) {
 	reading := context.WithoutCancel(ctx)
 	head, err := e.c.Store.Head(reading, r.Exec)
 	if err != nil {
 		return r, err
 	}
-	if head.Owner == "" && !head.Status.Ended() {
+	drives := head.Owner == "" && !head.Status.Ended()
+	if drives {
 		drove, err := e.tell(ctx, r.Exec, Recover{})
 		r.Issued = append(r.Issued, drove.Issued...)
 		if errors.Is(err, ErrStopped) || e.serious(err) != nil {
 			return r, err
 		}
+		drives = err == nil
 	}
 	list, err := e.c.Store.(store.Inbox).Posted(reading, r.Exec, r.posting.seq-1, 1)
-	if err != nil || len(list) > 0 && list[0].Seq == r.posting.seq {
+	switch {
+	case err != nil:
 		return r, err
+	case len(list) == 0 || list[0].Seq != r.posting.seq:
+		return e.outcome(reading, r)
+	case drives:
+		now, err := e.Status(reading, r.Exec)
+		now.Issued, now.Kept = r.Issued, true
+		return now, err
 	}
-	return e.outcome(reading, r)
+	return r, nil
 }
 
 // outcome says what became of a message that is not in the inbox any more.
