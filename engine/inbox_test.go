@@ -289,21 +289,30 @@ func TestWorkNoticesWhatWasPosted(t *testing.T) {
 		busy := l.runs(define(t, graphText("{/n: number?}", "a: {handler: slow, next: d}\nd: {end: 1}"), packText,
 			Definition{Handlers: map[string]Handler{"slow": sleeps(5 * time.Minute)}}), "busy")
 		l.start(d, "run", `{}`)
+		l.start(d, "once", `{}`)
 		ctx, stop := context.WithCancel(t.Context())
 		worked := make(chan error)
 		worker := l.beside("worker", l.store, d)
-		go func() { worked <- worker.Work(ctx) }()
-		time.Sleep(10 * time.Second)
 		m, err := NewMachine(d).Message(Position{}, Cancel{By: "bob", Method: event.MethodAsserted})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.store.(store.Inbox).Post(t.Context(), "run", m); err != nil {
-			t.Fatal(err)
+		post := func(exec string) {
+			t.Helper()
+			if _, err := l.store.(store.Inbox).Post(t.Context(), exec, m); err != nil {
+				t.Fatal(err)
+			}
 		}
+		post("once")
+		wants(t, "once", worker.worker().Once(t.Context()), nil)
+		r, err := l.e.Status(t.Context(), "once")
+		wants(t, "after one look", fmt.Sprint(r.Status, err), "cancelled<nil>")
+		go func() { worked <- worker.Work(ctx) }()
+		time.Sleep(10 * time.Second)
+		post("run")
 		time.Sleep(worker.c.Poll)
 		synctest.Wait()
-		r, err := l.e.Status(t.Context(), "run")
+		r, err = l.e.Status(t.Context(), "run")
 		wants(t, "after a poll", fmt.Sprint(r.Status, err), "cancelled<nil>")
 		stop()
 		wants(t, "work", <-worked, nil)
@@ -518,6 +527,64 @@ d: {end: =state.n, reads: [/n]}
 	}
 	l.wantNowhere("early", secret, token)
 	clean("at the end")
+}
+
+// TestFaultAtEveryWriteBesideMessages lets the process that takes messages meet every
+// fault at every write, and the next one finish: each message is taken once.
+func TestFaultAtEveryWriteBesideMessages(t *testing.T) {
+	d := define(t, graphText("{/n: number, /m: any?}", `
+a: {wait: {event: shipped}, next: b}
+b: {handler: add, reads: [/n], writes: [/n], next: c}
+c: {wait: {event: paid}, set: {/m: =result}, next: d}
+d: {end: {n: =state.n, m: =state.m}, reads: [/n, /m]}
+`), packText, Definition{Handlers: map[string]Handler{"add": {Run: add("/n")}}})
+	points := 0
+	for fault := storetest.Refuse; fault <= storetest.CrashAfter; fault++ {
+		for n := 0; ; n++ {
+			now := time.UnixMilli(1_000_000)
+			inner := memory.New(func() time.Time { return now })
+			faulty := storetest.Faulty(inner, storetest.At(n, fault))
+			engine := func(st store.Store, owner string) *Engine {
+				e, err := New(Config{Store: st, Clock: movedClock{func() time.Time { return now }}, Owner: owner, Definitions: []*Definition{d}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			if _, err := engine(inner, "zero").Start(t.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":1}`)}); err != nil {
+				t.Fatal(err)
+			}
+			for _, what := range []Happening{
+				Signal{Name: "paid", ID: "p", Payload: value(`7`)}, Resume{Token: TokenDigest("nobody's")}, Signal{Name: "shipped", ID: "s"},
+			} {
+				m, err := NewMachine(d).Message(Position{}, what)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := inner.Post(t.Context(), "run", m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _ = engine(faulty, "first").Drive(t.Context(), "run")
+			if faulty.Writes() <= n {
+				break // there is no such write
+			}
+			points++
+			now = now.Add(time.Hour)
+			r, err := engine(inner, "second").Drive(t.Context(), "run")
+			if err != nil && !isRefused(err, RefusedEnded) {
+				t.Fatalf("fault %d at write %d: %v", fault, n, err)
+			}
+			r, err = engine(inner, "third").Status(t.Context(), "run")
+			left, leftErr := inner.Posted(t.Context(), "run", 0, 9)
+			if err != nil || leftErr != nil || r.Result.String() != `{"m":7,"n":2}` || len(left) > 0 || count(logOf(t, inner, "run"), event.TypeEventReceived) != 2 {
+				t.Fatalf("fault %d at write %d: %s %s %s %v, %d messages left", fault, n, r.Status, r.Reason, r.Result, err, len(left))
+			}
+		}
+	}
+	if points < 6*5 {
+		t.Errorf("only %d faults", points)
+	}
 }
 
 // gate lets the calls of several engines to their store happen in an order that a

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -88,7 +89,7 @@ func (e *Engine) address(ctx context.Context, exec string, what Happening) (Repo
 // input that was refused, because the run had gone on meanwhile, gives its *[Refusal].
 // When the context ends first the report still says that it is posted.
 func (e *Engine) Await(ctx context.Context, r Report) (Report, error) {
-	for r.Posted && e.pause(ctx) {
+	for r.Posted && pause(ctx, e.c.Clock, e.c.Poll) {
 		var err error
 		if r, err = e.follow(ctx, r); err != nil {
 			return r, err
@@ -97,11 +98,10 @@ func (e *Engine) Await(ctx context.Context, r Report) (Report, error) {
 	return r, nil
 }
 
-// pause waits for the time between two looks. It gives false when the context ends
-// first.
-func (e *Engine) pause(ctx context.Context) bool {
+// pause waits for a time. It gives false when the context ends first.
+func pause(ctx context.Context, c Clock, d time.Duration) bool {
 	tick := make(chan struct{})
-	stop := e.c.Clock.AfterFunc(e.c.Poll, func() { close(tick) })
+	stop := c.AfterFunc(d, func() { close(tick) })
 	defer stop()
 	select {
 	case <-tick:
@@ -125,7 +125,7 @@ func (e *Engine) follow(ctx context.Context, r Report) (Report, error) {
 	if drives {
 		drove, err := e.tell(ctx, r.Exec, Recover{})
 		r.Issued = append(r.Issued, drove.Issued...)
-		if errors.Is(err, ErrStopped) || e.serious(err) != nil {
+		if errors.Is(err, ErrStopped) || serious(err) != nil {
 			return r, err
 		}
 		drives = err == nil
