@@ -112,7 +112,9 @@ func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, erro
 	if err != nil {
 		return nil, err
 	}
-	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}}
+	config := engine.Config{
+		Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}, Poll: poll,
+	}
 	if o.Observe != nil {
 		config.Store = observed{s, o.Observe}
 	}
@@ -138,9 +140,12 @@ func OpenStore(ctx context.Context, path string, now func() time.Time) (*sqlite.
 // Close closes the store.
 func (r *Runtime) Close() error { return r.Store.Close() }
 
+// poll is how often a run's inbox is looked into: somebody may wait at a terminal.
+const poll = 200 * time.Millisecond
+
 // observed tells of batches when they are durable.
 type observed struct {
-	store.Store
+	*sqlite.Store
 	tell func(store.Batch)
 }
 

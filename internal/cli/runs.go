@@ -208,6 +208,9 @@ func (o *runsOptions) show(cmd *cobra.Command, exec string) error {
 		return err
 	}
 	v := runShown(head, l)
+	if v.Inbox, err = inboxOf(cmd.Context(), s, exec); err != nil {
+		return err
+	}
 	if o.store.json {
 		return o.printDocument(v)
 	}

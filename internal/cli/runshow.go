@@ -32,6 +32,7 @@ type runView struct {
 	Effects  []effectLine `json:"effects"`
 	Children []childLine  `json:"children,omitempty"`
 	Waits    []waitReport `json:"waits,omitempty"`
+	Inbox    int          `json:"inbox,omitzero"` // messages that were not taken yet
 	Notes    []string     `json:"notes,omitempty"`
 
 	left event.Budget
@@ -92,6 +93,9 @@ func (v runView) write(p *page) {
 	t.add(cell(dim, "graph"), spans(name(plain, v.Graph)))
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
 	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
+	if v.Inbox > 0 {
+		t.add(cell(dim, "inbox"), spans(text(counted(v.Inbox, "message")+" for later")))
+	}
 	p.table(t)
 	if len(v.Effects) > 0 {
 		p.heading("Effects")

@@ -128,6 +128,8 @@ type runReport struct {
 	Cost    event.Money    `json:"cost_micros,omitempty"`
 	Waits   []waitReport   `json:"waits,omitempty"`
 	Refused string         `json:"refused,omitempty"` // code of a signal or decision that was refused
+	Kept    bool           `json:"kept,omitzero"`     // the event is kept until the run waits for it
+	Posted  bool           `json:"posted,omitzero"`   // another process has the run, and has not taken the input yet
 }
 
 // waitReport is one thing that a suspended run waits for.
@@ -166,6 +168,9 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 		return readErr
 	}
 	rep := reportOf(r, l)
+	if r.Posted && !r.Kept {
+		w.sayPosted(ctx, s, r.Exec)
+	}
 	if err != nil {
 		rep.Refused = err.Error()
 		w.say(err.Error())
@@ -177,11 +182,11 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 			return encodeErr
 		}
 		w.out.Write(append(line, '\n'))
-	case err == nil:
+	case err == nil && !r.Posted:
 		p := w.newPage()
 		rep.write(p)
 		w.print(p)
-	case l.end == nil:
+	case err != nil && l.end == nil:
 		w.hint("Nothing has changed, the run still waits: writ runs show " + shellWord(r.Exec))
 	}
 	if err != nil {
@@ -210,7 +215,7 @@ func reportOf(r engine.Report, l *runLog) runReport {
 	rep := runReport{
 		Kind: "report", Run: r.Exec, Status: r.Status, Reason: r.Reason, Code: r.Code, Error: r.Error, Result: r.Result,
 		Events: r.Head.Seq, Head: r.Head.Digest.String(), Steps: r.Steps, Tokens: r.Used.Tokens, Cost: event.Money(r.Used.Cost),
-		Waits: l.waitsFor(),
+		Waits: l.waitsFor(), Kept: r.Kept, Posted: r.Posted,
 	}
 	for i := range rep.Waits {
 		for _, issued := range r.Issued {
