@@ -53,7 +53,7 @@ func (e *Engine) child(ctx context.Context, c Call) (Report, error) {
 	}
 	link := c.Parent
 	return e.start(ctx, c.Definition, Start{
-		Exec: c.Exec, State: state, Owner: c.Owner, By: c.By.Name, Key: c.By.Credential, Method: c.Method, Parent: &link, Bounds: c.Limits,
+		Exec: c.Exec, State: state, Taint: c.Taint, Owner: c.Owner, By: c.By.Name, Key: c.By.Credential, Method: c.Method, Parent: &link, Bounds: c.Limits,
 	})
 }
 

@@ -57,6 +57,10 @@
 // are the lowest of graph, pack, agent, host, parent and request. Time counts while
 // somebody works, not while the run waits for people.
 //
+// Where values come from follows the data: each part of the state and each argument
+// has the taint of what the expression that gave it depends on (see [graph.Flow]),
+// of the result of an effect, or, from a handler, of all that the handler sees.
+//
 // Parallel branches start from the state at their fork, see what they write
 // themselves, and write disjoint paths. The outcomes of handlers are recorded in
 // an order that does not depend on which was faster, so a fork of handlers always
@@ -78,6 +82,7 @@
 //
 //	machine.go walk.go handler.go effect.go approve.go   the machine, by what
 //	wait.go call.go fork.go end.go                       a node does
+//	taint.go                                             where values come from
 //	position.go checkpoint.go restore.go                 where a run stands
 //	input.go                                             what goes in, what comes out
 //	engine.go session.go loop.go job.go children.go       the embedded driver

@@ -22,8 +22,8 @@ func (t *turn) add(h event.Header, body event.Payload) event.Record {
 		return event.Record{}
 	}
 	if t.arena == nil {
-		t.arena = make([]byte, 0, 3<<10)
-		t.out.Events = make([]event.Record, 0, 6)
+		t.arena = make([]byte, 0, t.p.room.events)
+		t.out.Events = make([]event.Record, 0, t.p.room.records)
 	}
 	r, arena, err := t.chain.AppendInto(t.arena, event.Event{Header: h, Body: body})
 	t.arena = arena
@@ -81,6 +81,19 @@ func (t *turn) tick(from, to int64) {
 		p.ledger.Add(policy.Amount{TimeMS: uint64(to - since)})
 	}
 	p.lastMS = max(p.lastMS, t.now)
+}
+
+// redact gives what may be stored of a value, and what the run goes on with: no
+// secret gets into the state.
+func (t *turn) redact(scope string, v artifact.Value) artifact.Value {
+	safe, err := artifact.CanonicalValue(v)
+	if err == nil && t.redactor != nil {
+		safe, _, err = t.redactor.Redact(scope, safe)
+	}
+	if err != nil {
+		t.fail(err)
+	}
+	return safe
 }
 
 // keep records a document of the run. Its bytes are stored when the class is the

@@ -270,12 +270,15 @@ func (e *Engine) Resume(ctx context.Context, exec, token string, input artifact.
 type Decision struct {
 	Proposal artifact.Digest // of the exact bytes that were shown
 	Approve  bool
-	Token    string          // for the method token
-	Key      artifact.Digest // of the key whose signature the caller checked, for the method key
+	Token    string // for the method token
 	Approver string
-	Method   string // "" is token where there is one, else asserted
+	Method   string // "" is key where there is a signature, token where there is one, else asserted
 	Answer   artifact.Value
 	Reason   string
+
+	// Signature is that of [SignDecision], for the method key. The engine checks it;
+	// whose key it is, the caller knows.
+	Signature []byte
 }
 
 // Decide takes a decision about an approval that is open, and drives the run on
@@ -283,24 +286,34 @@ type Decision struct {
 // its inbox, see [Report].
 func (e *Engine) Decide(ctx context.Context, exec string, d Decision) (Report, error) {
 	in := Decide{
-		Proposal: d.Proposal, Approve: d.Approve, Key: d.Key, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason,
+		Proposal: d.Proposal, Approve: d.Approve, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason, Signature: d.Signature,
+	}
+	if len(d.Signature) > 0 {
+		key, err := decisionKey(d.Signature, d.Proposal, d.Approve, d.Answer)
+		if err != nil {
+			return Report{Exec: exec}, &Refusal{Code: RefusedSignature, Message: err.Error()}
+		}
+		in.Key = keyDigest(key)
 	}
 	if d.Token != "" {
 		in.Token = TokenDigest(d.Token)
 	}
-	if in.Method == "" {
+	switch {
+	case in.Method != "":
+	case len(d.Signature) > 0:
+		in.Method = event.MethodKey
+	case d.Token != "":
+		in.Method = event.MethodToken
+	default:
 		in.Method = event.MethodAsserted
-		if d.Token != "" {
-			in.Method = event.MethodToken
-		}
 	}
 	return e.tell(ctx, exec, in)
 }
 
 // Reissue gives fresh tokens for an approval or an input whose tokens were lost.
-// The old ones are void.
-func (e *Engine) Reissue(ctx context.Context, exec string, proposal artifact.Digest) (Report, error) {
-	return e.tell(ctx, exec, Reissue{proposal})
+// The old ones are void, and so is what was decided by then.
+func (e *Engine) Reissue(ctx context.Context, exec string, r Reissue) (Report, error) {
+	return e.tell(ctx, exec, r)
 }
 
 // Settle tells what a person knows of an effect whose outcome is unknown.

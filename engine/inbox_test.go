@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/memory"
 	"github.com/writ-dev/writ/store/sqlite"
@@ -394,7 +397,7 @@ d: {end: {ok: =state.ok, n: =state.n}, reads: [/ok, /n]}
 		r, err = other.Await(t.Context(), r)
 		wants(t, "approved", fmt.Sprint(r.Status, r.Posted, len(r.Proposals), err), "runningfalse 0 <nil>")
 		late, err = other.Await(t.Context(), late)
-		if !isRefused(err, RefusedNotWaiting) || late.Posted {
+		if !isRefused(err, RefusedUsed) || late.Posted {
 			t.Errorf("a late decision: %v", err)
 		}
 		answer, err = other.Await(t.Context(), answer)
@@ -402,6 +405,65 @@ d: {end: {ok: =state.ok, n: =state.n}, reads: [/ok, /n]}
 		wants(t, "end", (<-done).Result, `{"n":5,"ok":true}`)
 		wants(t, "decided", count(l.events("run"), event.TypeApprovalDecided), 2)
 	})
+}
+
+// TestPostedKeys: a message claims no key that it does not prove.
+func TestPostedKeys(t *testing.T) {
+	d := define(t, graphText("{/n: any?}", "a: {approve: publish, answer: {/n: number}, set: {/n: =result.n}, next: d}\nd: {end: =state.n, reads: [/n]}"),
+		replace(packText, "approvals: {minimum_method: token}", "approvals: {minimum_method: key}"), Definition{})
+	l := newLab(t, nil, d)
+	proposal := l.start(d, "run", `{}`).Proposals[0].Digest
+	_, private, err := ed25519.GenerateKey(bytes.NewReader(make([]byte, 64)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := ed25519.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{7}, 64)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := SignDecision(proposal, true, value(`{"n":1}`), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := Decision{Proposal: proposal, Approve: true, Approver: "maria", Answer: value(`{"n":1}`), Signature: signature}
+	if _, err := l.store.Lease(t.Context(), "run", "other", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.e.Decide(t.Context(), "run", yes)
+	if err != nil || !r.Posted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	list, err := l.store.(store.Inbox).Posted(t.Context(), "run", 0, 9)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	m := list[0]
+	for name, change := range map[string][2]string{
+		"another answer":   {`"answer":{"n":1}`, `"answer":{"n":2}`},
+		"a no for a yes":   {`"approve":true,`, ``},
+		"another proposal": {proposal.String()[:20], proposal.String()[:12] + "00000000"},
+		"another key":      {keys.Text(private.Public().(ed25519.PublicKey)), keys.Text(other)},
+		"a key, unproven":  {`"signature":`, `"key":"` + artifact.Sum(nil).String() + `","reason":`},
+	} {
+		forged := m
+		forged.Body = bytes.Replace(bytes.Clone(m.Body), []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(forged.Body, m.Body) {
+			t.Fatalf("%s: nothing was changed in %s", name, m.Body)
+		}
+		if what, err := ReadMessage(forged); err == nil {
+			t.Errorf("%s: read as %+v", name, what)
+		}
+	}
+	if _, err := l.store.Lease(t.Context(), "run", "other", 0); err != nil {
+		t.Fatal(err)
+	}
+	r, err = l.e.Drive(t.Context(), "run")
+	wants(t, "decided", fmt.Sprint(r.Status, r.Result, " ", err), "terminated1 <nil>")
+	for _, x := range l.events("run") {
+		if b, ok := x.Body.(*event.ApprovalDecided); ok && (b.Signature == nil || b.Credential != keyDigest(private.Public().(ed25519.PublicKey))) {
+			t.Errorf("recorded %+v", b)
+		}
+	}
 }
 
 // asks wants an input and puts it into the state.
@@ -516,16 +578,16 @@ d: {end: =state.n, reads: [/n]}
 		}
 	}
 
-	// An input of which a part would have to be redacted cannot wait.
 	held("other", time.Hour)
-	_, err = l.e.Resume(t.Context(), "early", token, value(`{"password":"`+secret+`"}`), "bob")
-	if !isRefused(err, RefusedRedacted) {
-		t.Errorf("an input with the secret: %v", err)
+	if r, err = l.e.Resume(t.Context(), "early", token, value(`{"password":"`+secret+`"}`), "bob"); err != nil || !r.Posted {
+		t.Fatalf("an input: %+v, %v", r, err)
 	}
-	if r, err = l.e.Resume(t.Context(), "early", token, value(`{"by":"card"}`), "bob"); err != nil || !r.Posted {
-		t.Errorf("an input: %+v, %v", r, err)
-	}
+	clean("an input")
 	l.wantNowhere("early", secret, token)
+	held("other", 0)
+	r, err = l.e.Drive(t.Context(), "early")
+	wants(t, "end", fmt.Sprint(r.Status, err), "terminated<nil>")
+	l.events("early")
 	clean("at the end")
 }
 

@@ -18,20 +18,41 @@ type goneError struct {
 
 func (e *goneError) Error() string { return e.what + " is not kept" }
 
+// damagedError is content that is there and is not what the log names.
+type damagedError struct {
+	digest, found artifact.Digest
+	what          string
+}
+
+func (e *damagedError) Error() string { return e.what + " was changed in the store" }
+
 func (r *replay) blob(d artifact.Digest, what string) ([]byte, error) {
-	if r.o.Content != nil {
-		if data, err := r.o.Content.Blob(d); err == nil && (artifact.Sum(data) == d || what == "salted") {
-			return data, nil
-		}
+	return r.content(d, what, artifact.Sum)
+}
+
+func (r *replay) content(d artifact.Digest, what string, sum func([]byte) artifact.Digest) ([]byte, error) {
+	if r.o.Content == nil {
+		return nil, &goneError{d, what}
 	}
-	return nil, &goneError{d, what}
+	data, err := r.o.Content.Blob(d)
+	if err != nil {
+		return nil, &goneError{d, what}
+	}
+	if found := sum(data); found != d {
+		return nil, &damagedError{d, found, what}
+	}
+	return data, nil
 }
 
 func (r *replay) value(rec event.Recorded, what string) (artifact.Value, error) {
+	sum := artifact.Sum
 	if !rec.Salt.IsZero() {
-		what = "salted"
+		if r.p.salt == (event.Salt{}) {
+			return artifact.Value{}, &goneError{rec.Digest, "the salt of " + what}
+		}
+		sum = r.p.salt.Digest
 	}
-	data, err := r.blob(rec.Digest, what)
+	data, err := r.content(rec.Digest, what, sum)
 	if err != nil {
 		return artifact.Value{}, err
 	}
@@ -117,11 +138,7 @@ func (r *replay) infer(seg []event.Event) (Input, error) {
 	case *event.EventReceived:
 		var payload artifact.Value
 		payload, err = r.value(b.Payload, "the payload of an event")
-		signal := Signal{Name: b.Wait, ID: b.ID, Payload: payload, By: b.By, Method: b.Method}
-		if b.Payload.Redacted {
-			signal.redacted = r.p.definition.Policy
-		}
-		in.What = signal
+		in.What = Signal{Name: b.Wait, ID: b.ID, Payload: payload, By: b.By, Method: b.Method}
 	case *event.CallReturned:
 		in.What, err = r.inferReturn(b)
 	case *event.CancelRequested:
@@ -155,7 +172,7 @@ func (r *replay) inferStart(seg []event.Event, started *event.Started) (Happenin
 		return s, err
 	}
 	o := reader.Root().Object()
-	s.Key = readDigest(o.May("key"))
+	s.Key, s.Taint = readDigest(o.May("key")), policy.ReadMarks(o.May("given"))
 	if ref := readDigest(o.May("salt")); !ref.IsZero() {
 		salt, err := r.blob(ref, "the salt")
 		if err != nil {
@@ -229,6 +246,9 @@ func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happen
 		}
 		return done, nil
 	}
+	if _, gone := err.(*goneError); !gone {
+		return nil, err
+	}
 	r.v.Unverifiable = append(r.v.Unverifiable, Unverifiable{seg[0].Seq, b.Result.Digest, err.Error()})
 	step := &recordedStep{result: b.Result}
 	for _, e := range seg[1:] {
@@ -297,7 +317,7 @@ func authorizedAgain(seg []event.Event) bool {
 
 func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Happening, error) {
 	if b.Decision == event.DecisionWithdraw {
-		return Reissue{b.Proposal}, nil
+		return Reissue{Proposal: b.Proposal, By: b.Approver, Method: b.Method}, nil
 	}
 	var input artifact.Value
 	var by, method string
@@ -317,8 +337,18 @@ func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Hap
 	d := Decide{Proposal: b.Proposal, Approve: b.Decision == event.DecisionApprove, Approver: b.Approver, Method: b.Method, Answer: input, Reason: b.Reason, replayed: b.Quorum == event.QuorumPending}
 	if b.Method == event.MethodToken {
 		d.Token = b.Credential
-	} else {
-		d.Key = b.Credential
+		return d, nil
+	}
+	d.Key = b.Credential
+	if b.Signature != nil {
+		var err error
+		if d.Signature, err = r.blob(b.Signature.Digest, "the signature of a decision"); err != nil {
+			return nil, err
+		}
+		if err := checkSignature(b, d.Signature); err != nil {
+			r.diverge(seg[0].Seq, b.Type(), seg[0].Node, "/body/signature", "a signature by "+b.Approver, err.Error(), "the decision was not signed so")
+			return nil, nil
+		}
 	}
 	return d, nil
 }

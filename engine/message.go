@@ -11,8 +11,8 @@ import (
 
 // A message is an input as a JSON document, version 1, in the inbox of a run that
 // another process has. It is content like any other: of a token it has the digest,
-// and what policy redacts is redacted before it is there. Whoever can write to the
-// store is trusted as a driver is: a message proves no more than an append does.
+// and what policy redacts is redacted before it is there. A key is proven by its
+// signature; for the rest whoever can write to the store is trusted as a driver is.
 
 // The kinds of messages.
 const (
@@ -28,39 +28,24 @@ const spareMessages = 32
 
 // Message gives an input as a message for the inbox of a run that stands at p. Its
 // id is empty for a signal without an id of its own: whoever posts it draws one.
-// What policy redacts is redacted in it; where that would change what the run goes
-// on with, there is no message. There is one of [Cancel], [Signal], [Decide] and
-// [Resume]. The error is a *[Refusal] where the input is at fault.
+// What policy redacts is redacted in it, as the run itself would do it. There is a
+// message of a [Cancel], a [Signal], a [Decide] and a [Resume]. The error is a
+// *[Refusal] where the input is at fault.
 func (m *Machine) Message(p Position, what Happening) (store.Message, error) {
 	switch w := what.(type) {
 	case Cancel:
 		return cancelMessage(w)
 	case Signal:
-		return m.signalMessage(&p, w)
+		return m.signalMessage(p, w)
 	case Decide:
-		answer, err := m.unredacted(&p, w.Answer)
-		if err != nil {
-			return store.Message{}, err
-		}
-		b := messageOf(messageDecide)
-		b.digest("proposal", w.Proposal)
-		b.flag("approve", w.Approve)
-		b.digest("token", w.Token)
-		b.digest("key", w.Key)
-		b.text("by", w.Approver)
-		b.text("method", w.Method)
-		b.text("reason", w.Reason)
-		b.value("answer", answer)
-		return b.message()
+		return m.decideMessage(p, w)
 	case Resume:
-		input, err := m.unredacted(&p, w.Input)
+		input, _, err := m.redact(p, w.Input, artifact.StringValue(w.By))
 		if err != nil {
 			return store.Message{}, err
 		}
-		b := messageOf(messageResume)
+		b := messageOf(messageResume, w.By, w.Method)
 		b.digest("token", w.Token)
-		b.text("by", w.By)
-		b.text("method", w.Method)
 		b.text("node", w.Node)
 		b.value("input", input)
 		return b.message()
@@ -69,32 +54,24 @@ func (m *Machine) Message(p Position, what Happening) (store.Message, error) {
 }
 
 func cancelMessage(w Cancel) (store.Message, error) {
-	b := messageOf(messageCancel)
-	b.text("by", w.By)
-	b.text("method", w.Method)
+	b := messageOf(messageCancel, w.By, w.Method)
 	b.text("reason", w.Reason)
 	return b.message()
 }
 
-func (m *Machine) signalMessage(p *Position, w Signal) (store.Message, error) {
+func (m *Machine) signalMessage(p Position, w Signal) (store.Message, error) {
 	key, err := artifact.CanonicalValue(w.Key)
 	if err != nil {
 		return store.Message{}, &Refusal{Code: RefusedInput, Message: err.Error()}
 	}
-	beside := artifact.ArrayValue(artifact.StringValue(w.Name), key, artifact.StringValue(w.ID), artifact.StringValue(w.By))
-	payload, changed, err := m.redact(p, w.Payload, beside)
+	payload, _, err := m.redact(p, w.Payload, artifact.StringValue(w.Name), key, artifact.StringValue(w.ID), artifact.StringValue(w.By))
 	if err != nil {
 		return store.Message{}, err
 	}
-	b := messageOf(messageSignal)
+	b := messageOf(messageSignal, w.By, w.Method)
 	b.text("name", w.Name)
 	b.value("key", key)
 	b.text("id", w.ID)
-	b.text("by", w.By)
-	b.text("method", w.Method)
-	if changed {
-		b.digest("redacted", m.def.digests.Policy)
-	}
 	b.value("payload", payload)
 	msg, err := b.message()
 	msg.ID, msg.Spare = "", spareMessages
@@ -104,38 +81,49 @@ func (m *Machine) signalMessage(p *Position, w Signal) (store.Message, error) {
 	return msg, err
 }
 
-// unredacted refuses content of which policy redacts a part: what a person answers
-// goes on whole, in memory, and there is no other place to keep it whole.
-func (m *Machine) unredacted(p *Position, v artifact.Value) (artifact.Value, error) {
-	v, changed, err := m.redact(p, v, artifact.Value{})
-	if err == nil && changed {
-		err = &Refusal{Code: RefusedRedacted, Message: "policy redacts a part of the answer, so it cannot wait for the process that has the run"}
+// decideMessage has the signature of a decision in place of the key, which follows
+// from it.
+func (m *Machine) decideMessage(p Position, w Decide) (store.Message, error) {
+	answer, r, err := m.redact(p, w.Answer, artifact.StringValue(w.Approver))
+	if err != nil {
+		return store.Message{}, err
 	}
-	return v, err
+	if r != nil {
+		w.Reason = r.Text(w.Reason)
+	}
+	b := messageOf(messageDecide, w.Approver, w.Method)
+	b.digest("proposal", w.Proposal)
+	b.flag("approve", w.Approve)
+	b.digest("token", w.Token)
+	b.text("signature", string(w.Signature))
+	b.text("reason", w.Reason)
+	b.value("answer", answer)
+	return b.message()
 }
 
-// redact gives content as the log keeps it, in canonical form, and whether that is
-// another than it was. What stands beside it must not hold what was redacted in it.
-func (m *Machine) redact(p *Position, v, beside artifact.Value) (safe artifact.Value, changed bool, err error) {
-	if v, err = artifact.CanonicalValue(v); err != nil {
-		return v, false, &Refusal{Code: RefusedInput, Message: err.Error()}
-	}
-	pointers := m.def.Policy.Redactions()
-	if len(pointers) == 0 {
-		return v, false, nil
-	}
-	r, err := event.NewRedactor(p.salt, pointers)
+// redact gives content as the log keeps it, in canonical form, and the redactor that
+// did it; nil where policy redacts nothing. What stands beside the content must not
+// hold what was redacted in it.
+func (m *Machine) redact(p Position, v artifact.Value, beside ...artifact.Value) (artifact.Value, *event.Redactor, error) {
+	v, err := artifact.CanonicalValue(v)
 	if err != nil {
-		return v, false, &Refusal{Code: RefusedRedacted, Message: "the salt of the run is gone, so nothing more can be redacted in it"}
+		return v, nil, &Refusal{Code: RefusedInput, Message: err.Error()}
 	}
-	if safe, changed, err = r.Redact(event.ScopeArgs, v); err != nil {
-		return v, false, err
+	if len(m.def.Policy.Redactions()) == 0 {
+		return v, nil, nil
 	}
-	_, echoed, err := r.Redact("", beside)
+	r, err := m.def.redactor(p.salt)
+	if err != nil {
+		return v, nil, &Refusal{Code: RefusedRedacted, Message: "the salt of the run is gone, so nothing more can be redacted in it"}
+	}
+	if v, _, err = r.Redact(event.ScopeArgs, v); err != nil {
+		return v, nil, err
+	}
+	_, echoed, err := r.Redact("", artifact.ArrayValue(beside...))
 	if err == nil && echoed {
-		err = &Refusal{Code: RefusedRedacted, Message: "a value that policy redacts in the payload stands beside the payload too"}
+		err = &Refusal{Code: RefusedRedacted, Message: "a value that policy redacts stands beside what it is redacted in"}
 	}
-	return safe, changed, err
+	return v, r, err
 }
 
 // messageBody is the document of a message on its way.
@@ -144,8 +132,11 @@ type messageBody struct {
 	doc  []artifact.Member
 }
 
-func messageOf(kind string) *messageBody {
-	return &messageBody{kind, []artifact.Member{member("v", artifact.UintValue(1)), member("kind", artifact.StringValue(kind))}}
+func messageOf(kind, by, method string) *messageBody {
+	b := &messageBody{kind, []artifact.Member{member("v", artifact.UintValue(1)), member("kind", artifact.StringValue(kind))}}
+	b.text("by", by)
+	b.text("method", method)
+	return b
 }
 
 func (b *messageBody) value(name string, v artifact.Value) {
@@ -214,13 +205,10 @@ func readInput(o *artifact.Object) Happening {
 	case messageSignal:
 		return Signal{
 			Name: o.Need("name").Text(), Key: o.May("key").Value(), ID: o.May("id").Text(), Payload: o.May("payload").Value(),
-			By: by, Method: method, redacted: readDigest(o.May("redacted")),
+			By: by, Method: method,
 		}
 	case messageDecide:
-		return Decide{
-			Proposal: readDigest(o.Need("proposal")), Approve: o.May("approve").Bool(), Token: readDigest(o.May("token")), Key: readDigest(o.May("key")),
-			Approver: by, Method: method, Answer: o.May("answer").Value(), Reason: o.May("reason").Text(),
-		}
+		return readDecide(o, by, method)
 	case messageResume:
 		return Resume{
 			Token: readDigest(o.Need("token")), Input: o.May("input").Value(), By: by, Method: method, Node: o.May("node").Text(),
@@ -228,6 +216,25 @@ func readInput(o *artifact.Object) Happening {
 	}
 	kind.Report("%.40q is no kind of message", kind.Text())
 	return nil
+}
+
+// readDecide takes the key of a decision from its signature alone: no message claims
+// a key that it does not prove.
+func readDecide(o *artifact.Object, by, method string) Decide {
+	w := Decide{
+		Proposal: readDigest(o.Need("proposal")), Approve: o.May("approve").Bool(), Token: readDigest(o.May("token")),
+		Approver: by, Method: method, Answer: o.May("answer").Value(), Reason: o.May("reason").Text(),
+	}
+	if f := o.May("signature"); f.Present() {
+		w.Signature = []byte(f.Text())
+		key, err := decisionKey(w.Signature, w.Proposal, w.Approve, w.Answer)
+		if err != nil {
+			f.Report("%v", err)
+			return w
+		}
+		w.Key = keyDigest(key)
+	}
+	return w
 }
 
 // early reports whether an event that the run does not wait for may still be

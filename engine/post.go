@@ -46,8 +46,8 @@ func mayPost(what Happening) bool {
 	return false
 }
 
-// address reads the run as it is in the store, tries the input on it and puts it
-// into a message. It stores nothing.
+// address reads the run as it is in the store, puts the input into a message, and
+// tries what will be read from that on the run. It stores nothing.
 func (e *Engine) address(ctx context.Context, exec string, what Happening) (Report, store.Message, error) {
 	s := &session{e: e, exec: exec}
 	err := s.load(ctx, nil)
@@ -68,7 +68,15 @@ func (e *Engine) address(ctx context.Context, exec string, what Happening) (Repo
 	if err != nil {
 		return report, store.Message{}, err
 	}
-	out, err := s.m.Step(s.p, Input{NowMS: e.now(), What: what})
+	m, err := s.m.Message(s.p, what)
+	if err != nil {
+		return report, m, err
+	}
+	read, err := ReadMessage(m)
+	if err != nil {
+		return report, m, err
+	}
+	out, err := s.m.Step(s.p, Input{NowMS: e.now(), What: read})
 	switch {
 	case err != nil:
 		return report, store.Message{}, err
@@ -79,8 +87,7 @@ func (e *Engine) address(ctx context.Context, exec string, what Happening) (Repo
 		return report, store.Message{}, out.Refusal
 	}
 	report.Kept = out.Refusal != nil
-	m, err := s.m.Message(s.p, what)
-	return report, m, err
+	return report, m, nil
 }
 
 // Await waits until whoever has the run has taken what a report says is posted, and

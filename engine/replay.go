@@ -216,6 +216,11 @@ func (r *replay) step() (more bool, err error) {
 			r.v.Unverifiable = append(r.v.Unverifiable, Unverifiable{seg[0].Seq, gone.digest, gone.Error()})
 			return false, nil
 		}
+		var damaged *damagedError
+		if errors.As(err, &damaged) {
+			r.diverge(seg[0].Seq, seg[0].Type, seg[0].Node, "", damaged.digest.String(), damaged.found.String(), damaged.Error())
+			return false, nil
+		}
 		return false, err
 	}
 	if in.What == nil || r.v.Divergence != nil {

@@ -70,11 +70,16 @@ func (t *turn) signal(in Signal) *Refusal {
 		return &Refusal{Code: RefusedNotWaiting, Message: "the run does not wait for " + clip(name)}
 	}
 	th := &t.p.threads[i]
+	payload = t.redact(event.ScopeArgs, payload)
+	if refusal := t.takes(th, t.node(th), payload); refusal != nil {
+		return refusal
+	}
 	t.p.lastMS = max(t.p.lastMS, t.now)
-	r, payload := t.keepPayload(payload, in.redacted)
-	t.emit(th, &event.EventReceived{Wait: name, ID: clip(in.ID), Payload: r, By: clip(in.By), Method: methodFor(in)})
+	method := methodFor(in.By, in.Method)
+	r := t.keep(event.ScopeArgs, "json", accessRun, payload)
+	t.emit(th, &event.EventReceived{Wait: name, ID: clip(in.ID), Payload: r, By: clip(in.By), Method: method})
 	t.stopTimer(th)
-	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: methodFor(in)})
+	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: method})
 	if in.ID != "" {
 		t.remember(eventMark(in.ID))
 	}
@@ -83,35 +88,34 @@ func (t *turn) signal(in Signal) *Refusal {
 	return nil
 }
 
-// keepPayload records what an event says, and gives it after redaction: no secret
-// gets into the state. A payload that was redacted after the same policy before, for
-// an inbox or in a log, is that already.
-func (t *turn) keepPayload(v artifact.Value, redacted artifact.Digest) (event.Recorded, artifact.Value) {
-	if !redacted.IsZero() && redacted == t.p.definition.Policy {
-		redactor := t.redactor
-		t.redactor = nil
-		r := t.keep(event.ScopeArgs, "json", accessRun, v)
-		r.Redacted, t.redactor = true, redactor
-		return r, v
-	}
-	r := t.keep(event.ScopeArgs, "json", accessRun, v)
-	if t.redactor != nil {
-		var err error
-		if v, _, err = t.redactor.Redact(event.ScopeArgs, v); err != nil {
-			t.fail(err)
-		}
-	}
-	return r, v
-}
-
 // eventMark is how an event that was consumed is remembered.
 func eventMark(id string) string { return "event:" + id }
 
-func methodFor(in Signal) string {
-	if in.Method == "" {
-		return methodOf(in.By)
+func methodFor(by, method string) string {
+	if method == "" {
+		return methodOf(by)
 	}
-	return in.Method
+	return method
+}
+
+// takes refuses what somebody sends for a node whose set, cases or schema of the
+// state cannot take it: a sender's mistake must not end the run.
+func (t *turn) takes(th *thread, n *graph.Node, value artifact.Value) *Refusal {
+	view := t.view(th)
+	scope := graph.Scope{State: view.Value, Result: value, Visit: t.p.visitsAt(n, th.visit)}
+	patch, err := n.EvalPatch(scope, view.Revision)
+	if err == nil && len(patch.Operations) > 0 {
+		var after graph.Snapshot
+		after, err = graph.Reduce(view, patch, n.Writes, t.def.Schema, graph.Provenance{ExecutionID: t.p.exec, NodeID: th.node, EventSequence: t.next()})
+		scope.State = after.Value
+	}
+	if err == nil {
+		_, _, err = n.Decide(scope)
+	}
+	if err != nil {
+		return &Refusal{Code: RefusedInput, Message: err.Error(), Pointer: lastPath(err)}
+	}
+	return nil
 }
 
 // timerDue lets a thread go on whose time has come.

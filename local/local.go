@@ -25,6 +25,8 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/expr/cel"
+	"github.com/writ-dev/writ/fetch"
+	"github.com/writ-dev/writ/retrieve"
 	"github.com/writ-dev/writ/schema/jsonschema"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/sqlite"
@@ -39,7 +41,8 @@ type Agent struct {
 	Dir        string             // absolute; the names of the agent's files are relative to it
 	Definition *engine.Definition // what its runs execute
 
-	ports map[string]engine.Port
+	ports     map[string]engine.Port
+	knowledge *retrieve.Port
 }
 
 // Options are what an agent needs of its surroundings.
@@ -48,6 +51,10 @@ type Options struct {
 	LookupEnv func(name string) (string, bool) // nil for os.LookupEnv
 	Observe   func(b store.Batch)              // told of every batch once it is durable; nil for nobody
 	Random    io.Reader                        // of ids and tokens; nil for the system's
+
+	// Network says how knowledge is read over the network. Whether private hosts
+	// may be reached is for the agent file to say.
+	Network fetch.Options
 }
 
 func (o Options) now() time.Time {

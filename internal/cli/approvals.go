@@ -2,9 +2,8 @@ package cli
 
 import (
 	"context"
-	"crypto/ed25519"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -289,41 +288,35 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 		case o.token.set:
 			decision.Method = event.MethodToken
 		case o.key.set:
-			if decision.Approver, decision.Key, err = o.sign(agent, a.staged.Proposal); err != nil {
+			if err := o.sign(agent, &decision); err != nil {
 				return engine.Report{}, err
 			}
-			decision.Method = event.MethodKey
 		}
 		report, err := rt.Engine.Decide(ctx, exec, decision)
 		return o.wait.taken(ctx, rt.Engine, report, err)
 	})
 }
 
-// decisionType is the payload type of a signed decision.
-const decisionType = "application/vnd.writ.decision.v1+json"
-
-// sign proves that whoever decides holds the private key of an approver, and gives
-// the approver's name and the digest of the public key.
-func (o *approvalsOptions) sign(agent *local.Agent, proposal artifact.Digest) (string, artifact.Digest, error) {
+// sign signs a decision with the private key of an approver, and gives the
+// approver's name.
+func (o *approvalsOptions) sign(agent *local.Agent, d *engine.Decision) error {
 	private, err := keys.ReadFile(o.key.text)
 	if err != nil {
-		return "", artifact.Digest{}, fmt.Errorf("%s: %w", o.key.text, err)
+		return fmt.Errorf("%s: %w", o.key.text, err)
 	}
-	public, ok := private.Public().(ed25519.PublicKey)
-	if !ok {
-		return "", artifact.Digest{}, errors.New("the key has no public part")
-	}
-	for name, key := range agent.Approvers {
-		if !key.Equal(public) {
+	for _, name := range artifact.SortedNames(agent.Approvers) {
+		if !agent.Approvers[name].Equal(private.Public()) {
 			continue
 		}
-		envelope, err := keys.Seal(decisionType, []byte(proposal.String()), private)
-		if err == nil {
-			_, _, err = keys.Open(envelope, decisionType, key)
+		answer := d.Answer
+		if slices.ContainsFunc(agent.Policy.Redactions(), func(p string) bool { return strings.HasPrefix(p, event.ScopeArgs+":") }) {
+			answer = artifact.Value{} // a digest of what is redacted could be guessed
 		}
-		return name, artifact.Sum(keys.SPKI(public)), err
+		d.Approver, d.Method = name, event.MethodKey
+		d.Signature, err = engine.SignDecision(d.Proposal, d.Approve, answer, private)
+		return err
 	}
-	return "", artifact.Digest{}, fmt.Errorf("%s: the agent file names no approver with this key", o.key.text)
+	return fmt.Errorf("%s: the agent file names no approver with this key", o.key.text)
 }
 
 func (o *approvalsOptions) newReissue() *cobra.Command {
@@ -342,10 +335,12 @@ func (o *approvalsOptions) newReissue() *cobra.Command {
 				if err != nil {
 					return engine.Report{}, err
 				}
-				return rt.Engine.Reissue(ctx, words[0], a.staged.Proposal)
+				who := o.person.who()
+				return rt.Engine.Reissue(ctx, words[0], engine.Reissue{Proposal: a.staged.Proposal, By: who.name, Method: who.method})
 			})
 		},
 	}
+	o.person.declare(cmd, "who asks for fresh tokens")
 	o.declareProposal(cmd)
 	o.agent.declare(cmd)
 	o.store.declare(cmd)

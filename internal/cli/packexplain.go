@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -166,7 +164,7 @@ func explanationOf(p *policy.Policy) explanation {
 			e.Grants = append(e.Grants, granted{k.String(), grant, grantWords(pack.Grants[k][grant])})
 		}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(pack.Namespaces)) {
+	for _, namespace := range artifact.SortedNames(pack.Namespaces) {
 		if access := p.Namespace(namespace); access != policy.AccessNone {
 			e.Namespaces = append(e.Namespaces, granted{"", namespace, access.String()})
 		}
@@ -233,7 +231,7 @@ func limitWords(l policy.Limits) string {
 	if l.TimeMS.Set {
 		words = append(words, policy.FormatDuration(l.TimeMS.Value))
 	}
-	for _, currency := range slices.Sorted(maps.Keys(l.Cost)) {
+	for _, currency := range artifact.SortedNames(l.Cost) {
 		words = append(words, micros(l.Cost[currency])+" "+currency)
 	}
 	if words == nil {

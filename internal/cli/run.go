@@ -57,7 +57,7 @@ writ run refund.yaml --check`,
 	run.value(&o.input, "input", "JSON", `'{"order": "o7"}'`, "what the run is started with: JSON or YAML, or @FILE")
 	run.value(&o.id, "id", "RUN", "refund-o7", "the id of the run (default: one is drawn)")
 	run.value(&o.owner, "owner", "NAME", "billing", "to whom the run belongs (default: whoever starts it)")
-	run.boolean(&o.check, "check", "check the agent file, and start nothing")
+	run.boolean(&o.check, "check", "check the agent file and its manifests, and start nothing")
 	o.person.declare(cmd, "who starts the run, and therefore cannot approve it")
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the events as lines of JSON as they become durable, then a report")
@@ -93,8 +93,12 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 		}
 	}
 	if o.check {
+		known, err := agent.CheckKnowledge(ctx)
+		if err != nil {
+			return err
+		}
 		o.warn(agent)
-		return o.writeChecked(agent)
+		return o.writeChecked(agent, known)
 	}
 	return o.start(ctx, agent, state, settings, watch)
 }
@@ -148,19 +152,40 @@ func (o *runOptions) warn(a *local.Agent) {
 }
 
 // writeChecked says that an agent file can be run.
-func (o *runOptions) writeChecked(a *local.Agent) error {
+func (o *runOptions) writeChecked(a *local.Agent, known []local.Known) error {
 	d := a.Definition.Digests()
 	if o.store.json {
-		return o.printDocument(map[string]string{
+		checked := map[string]any{
 			"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
-		})
+		}
+		if len(known) > 0 {
+			checked["knowledge"] = knownDocument(known)
+		}
+		return o.printDocument(checked)
 	}
 	p := o.newPage()
 	p.heading("Agent ", name(plain, a.Source))
 	p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
 	p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
+	if len(known) > 0 {
+		p.heading("Knowledge")
+		t := &table{indent: 2}
+		for _, k := range known {
+			t.add(cell(bold, k.Name), cell(plain, counted(len(k.Manifest.Units), "unit")), cell(plain, string(k.Signature.Status)), spans(in(dim, k.Digest.String())))
+		}
+		p.table(t)
+	}
 	o.print(p)
 	return nil
+}
+
+// knownDocument is the JSON form of the knowledge that an agent may read.
+func knownDocument(known []local.Known) map[string]any {
+	document := map[string]any{}
+	for _, k := range known {
+		document[k.Name] = map[string]any{"digest": k.Digest.String(), "units": len(k.Manifest.Units), "signature": k.Signature.Status}
+	}
+	return document
 }
 
 // grantHint shows, for a pack that grants too little, what would be enough.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -101,7 +99,7 @@ func leftWords(b event.Budget) string {
 			words = append(words, grouped(float64(x.left.Value))+" "+x.unit)
 		}
 	}
-	for _, currency := range slices.Sorted(maps.Keys(b.Cost)) {
+	for _, currency := range artifact.SortedNames(b.Cost) {
 		if b.Cost[currency] < 1<<53 {
 			words = append(words, micros(b.Cost[currency])+" "+currency)
 		}

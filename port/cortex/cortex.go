@@ -1,6 +1,10 @@
 // Package cortex performs effects on knowledge that somebody else keeps: requests
-// to a [Cortex], and queries to a [Retriever]. What KCP plans and loads is not
-// here but in package retrieve.
+// to a [Cortex], and queries to a [Retriever]. Both decide themselves what they
+// answer; the port holds the answer to a few rules and records it.
+//
+// It is not package retrieve, whose port reads a KCP manifest and decides itself,
+// by the gates of the plan, which units may be loaded. Where the publisher gives a
+// manifest use that one: only there does the record say why a text was given.
 //
 // [New] gives the port of a Cortex, with the two effects query and context, whose
 // arguments and results are free JSON. [NewRetrieval] gives the port of retrievers,
@@ -157,7 +161,11 @@ func (r *Retrieval) Do(ctx context.Context, e engine.Effect) (engine.Outcome, er
 		if err != nil {
 			return artifact.Value{}, err
 		}
-		v, err := artifact.ParseValue(result.Canonical())
+		data := result.Canonical()
+		if most := e.Permit.OutputBytes; most > 0 && uint64(len(data)) > most {
+			return artifact.Value{}, &Error{graph.ClassInvalid, fmt.Sprintf("the answer has %d bytes, of at most %d", len(data), most)}
+		}
+		v, err := artifact.ParseValue(data)
 		return v.Without("version"), err
 	}), nil
 }

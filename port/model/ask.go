@@ -41,7 +41,11 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	}
 	ctx, cancel := e.Bound(ctx)
 	defer cancel()
-	begin := time.Now()
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	begin := now()
 	q := question{Model: m, request: r}
 	if err = ctx.Err(); err == nil {
 		err = q.ask(ctx, func(text string) {
@@ -51,7 +55,7 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 		})
 	}
 	o := q.outcome(ctx, err)
-	o.Usage.Calls, o.Usage.DurationMS = 1, uint64(time.Since(begin).Milliseconds())
+	o.Usage.Calls, o.Usage.DurationMS = 1, uint64(max(0, now().Sub(begin).Milliseconds()))
 	return o, nil
 }
 
