@@ -87,7 +87,7 @@ func (t *turn) stage(th *thread, p proposal) {
 	a := &openApproval{
 		proposal: shown.Digest, action: p.action, schema: p.schema, need: p.need, method: p.method, policy: t.p.definition.Policy, expiresMS: p.due,
 	}
-	if t.mint != nil {
+	if t.mint != nil && p.method != event.MethodKey { // which no token can replace
 		a.tokens = slices.Clone(t.mint.Mint(a.proposal, int(p.need)))
 	}
 	th.asked = a

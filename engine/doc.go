@@ -7,8 +7,10 @@
 // [Engine] over a store; [Engine.Start] begins a run and drives it until it waits
 // for somebody or is over. What somebody has to say then comes in through
 // [Engine.Resume], [Engine.Decide], [Engine.Signal] and [Engine.Cancel], also while
-// another process has the run. [Engine.Work] drives what is due. [Engine.Replay]
-// checks what happened.
+// another process has the run. [Engine.Work] drives what is due; a [Worker] does so
+// for several engines that share a store. [Engine.Migrate] and [Engine.Abandon] are
+// for runs whose definition has changed or is gone. [Engine.Replay] checks what
+// happened.
 //
 // Underneath is a [Machine], which is pure: [Machine.Step] takes a [Position] and
 // an [Input] and gives an [Out]. No clock, no randomness, no goroutine. The

@@ -165,6 +165,9 @@ type Report struct {
 	Kept      bool       // the signal is kept until the run comes to a wait for it
 	Posted    bool       // the input is in the inbox of the run, for the process that has it
 
+	Definition event.Definition // that the run has now
+	Pinned     *PinnedError     // why this engine cannot continue it; nil if it can
+
 	posting posting // of an input that is posted
 }
 
@@ -227,18 +230,18 @@ func (e *Engine) start(ctx context.Context, d *Definition, start Start) (Report,
 		start.Exec = "run-" + strings.NewReplacer("-", ".", "_", ".").Replace(text)
 	}
 	if err := e.salt(d, &start); err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	s, err := e.open(ctx, start.Exec, d)
 	if errors.Is(err, errOpen) || errors.Is(err, store.ErrDeleted) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	if err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	r, err := s.run(ctx, start)
 	if s.p.exec == "" && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrEnded)) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	return r, err
 }
@@ -350,22 +353,17 @@ func (e *Engine) Migrate(ctx context.Context, exec string, to *Definition, m Mig
 	return e.tellAs(ctx, exec, to, m)
 }
 
-// Abandon ends a run whose definition is gone. Any definition will do.
+// Abandon ends a run that nobody can continue, such as one whose definition is
+// gone. It needs none: nothing is waited for, and what is under way stays unknown.
 func (e *Engine) Abandon(ctx context.Context, exec string, a Abandon) (Report, error) {
 	if a.Method == "" {
 		a.Method = methodOf(a.By)
 	}
-	e.mu.Lock()
-	var any *Definition
-	for _, d := range e.defs {
-		any = d
-		break
+	nothing, err := noDefinition()
+	if err != nil {
+		return Report{}, err
 	}
-	e.mu.Unlock()
-	if any == nil {
-		return Report{}, errors.New("abandon: register a definition first")
-	}
-	return e.tellAs(ctx, exec, any, a)
+	return e.tellAs(ctx, exec, nothing, a)
 }
 
 func (e *Engine) tell(ctx context.Context, exec string, what Happening) (Report, error) {

@@ -238,12 +238,12 @@ func (r *replay) inferFork(s Start) (Happening, error) {
 // says came of it.
 func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happening, error) {
 	done := EffectDone{Key: b.Key, Source: b.Source, By: resumedBy(seg), Outcome: Outcome{Kind: b.Result.Kind, Access: b.Result.Access, Usage: amountFrom(b.Usage)}}
+	if r.o.Mode == LiveEffects {
+		return r.again(done)
+	}
 	result, err := r.value(b.Result, "the result of an effect")
 	if err == nil {
 		done.Outcome.Result = result
-		if r.o.Mode == LiveEffects {
-			return r.again(done)
-		}
 		return done, nil
 	}
 	if _, gone := err.(*goneError); !gone {
@@ -268,11 +268,11 @@ func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happen
 	return done, nil
 }
 
-// again asks a port once more, under a key of the replay's own.
+// again asks a port once more, under a key of the replay's own. What it gives is held
+// against the digest of the recorded result, so that need not be kept.
 func (r *replay) again(done EffectDone) (Happening, error) {
-	th := r.p.withEffect(done.Key)
-	if th == nil {
-		return done, nil
+	if r.p.withEffect(done.Key) == nil {
+		return done, nil // the machine refuses what was not asked for
 	}
 	out, err := r.m.Step(r.p, Input{NowMS: r.p.lastMS, What: Recover{}})
 	if err != nil {
@@ -287,7 +287,8 @@ func (r *replay) again(done EffectDone) (Happening, error) {
 		r.cause = "the effect gives another outcome today"
 		switch what := perform(r.ctx, r.o.Ports[e.Port], e).what.(type) {
 		case EffectDone:
-			what.Key, what.Source = done.Key, done.Source
+			what.Key, what.Source, what.By = done.Key, done.Source, done.By
+			what.Outcome.Usage.DurationMS = done.Outcome.Usage.DurationMS // no two calls take equally long
 			return what, nil
 		}
 	}

@@ -132,7 +132,7 @@ func (e *Engine) follow(ctx context.Context, r Report) (Report, error) {
 	if drives {
 		drove, err := e.tell(ctx, r.Exec, Recover{})
 		r.Issued = append(r.Issued, drove.Issued...)
-		if errors.Is(err, ErrStopped) || serious(err) != nil {
+		if errors.Is(err, ErrStopped) || !errors.Is(err, store.ErrLeased) && serious(err) != nil {
 			return r, err
 		}
 		drives = err == nil

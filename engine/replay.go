@@ -114,10 +114,14 @@ func Replay(ctx context.Context, log iter.Seq2[event.Record, error], o ReplayOpt
 	return r.v, nil
 }
 
-// Replay replays a run of the engine's store.
+// Replay replays a run of the engine's store, with its definitions and, if it is
+// live, its ports.
 func (e *Engine) Replay(ctx context.Context, exec string, o ReplayOptions) (Verdict, error) {
 	if o.Content == nil {
 		o.Content = storeContent{ctx, e.c.Store}
+	}
+	if o.Ports == nil {
+		o.Ports = e.c.Ports
 	}
 	e.mu.Lock()
 	for _, d := range e.defs {

@@ -89,6 +89,17 @@ func checkpointReader(data []byte, source string) (*artifact.Reader, error) {
 	return artifact.NewFirstReader(artifact.DocumentOf(v, source)), nil
 }
 
+// SaltOf gives the digest of the blob with the salt of a run's redactions, which a
+// checkpoint of the run names; zero where there is none.
+func SaltOf(checkpoint []byte) (artifact.Digest, error) {
+	r, err := checkpointReader(checkpoint, "checkpoint")
+	if err != nil {
+		return artifact.Digest{}, err
+	}
+	d := readDigest(r.Root().Object().May("salt"))
+	return d, r.Err()
+}
+
 func readDefinition(f artifact.Field) event.Definition {
 	o := f.Object()
 	d := event.Definition{
@@ -204,7 +215,8 @@ func (m *Machine) checkThread(th *thread, p *Position) string {
 // readBranch finds the branch and its state: that of its fork, which was read
 // before, with the branch's own changes.
 func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreign bool) {
-	name, fork := o.Need("branch"), m.def.Graph.Node(o.Need("fork").Identifier())
+	name, id := o.Need("branch"), o.Need("fork").Identifier()
+	fork := m.def.Graph.Node(id)
 	o.Know("changes", "revision", "by", "taint")
 	if fork != nil && fork.Fork != nil {
 		for _, b := range fork.Fork.Branches {
@@ -217,7 +229,7 @@ func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreig
 		if !foreign {
 			name.Report("the graph has no branch %s", name.Text())
 		}
-		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{}}
+		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{NodeDefinition: graph.NodeDefinition{ID: id}}}
 		return
 	}
 	at := p.thread(th.branch.Parent)

@@ -21,6 +21,7 @@ func TestSignedDecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wants(t, "tokens that would do nothing", len(r.Issued), 0)
 	p, answer := r.Proposals[0].Digest, value(`{"note":"fine"}`)
 	other := p
 	other[0] ^= 1
@@ -42,7 +43,7 @@ func TestSignedDecision(t *testing.T) {
 		"another answer":     {RefusedSignature, func(d *Decision) { d.Signature = sign(p, true, value(`{"note":"no"}`)) }},
 		"a changed one":      {RefusedSignature, func(d *Decision) { d.Signature = bytes.Replace(d.Signature, []byte(`"sig`), []byte(`"gis`), 1) }},
 		"no signature":       {RefusedToken, func(d *Decision) { d.Signature, d.Method = nil, event.MethodKey }},
-		"a token, not a key": {RefusedWeak, func(d *Decision) { d.Signature, d.Token = nil, r.Issued[0].Tokens[0] }},
+		"a token, not a key": {RefusedToken, func(d *Decision) { d.Signature, d.Token = nil, "wt_any" }},
 	} {
 		bad := good
 		c.change(&bad)

@@ -188,9 +188,6 @@ func (e *Engine) worker() Worker {
 		Store: e.c.Store, Clock: e.c.Clock, Poll: e.c.Poll, Lease: e.c.Lease, Parallel: e.c.Parallel,
 		Drive: func(ctx context.Context, exec string) error {
 			_, err := e.Drive(ctx, exec)
-			if errors.Is(err, store.ErrLeased) {
-				return err
-			}
 			return serious(err)
 		},
 	}
@@ -203,7 +200,7 @@ func serious(err error) error {
 	var pinned *PinnedError
 	switch {
 	case errors.As(err, &refusal), errors.As(err, &pinned), errors.Is(err, ErrStopped), errors.Is(err, ErrLost),
-		errors.Is(err, store.ErrLeased), errors.Is(err, store.ErrDeleted), errors.Is(err, ErrTampered):
+		errors.Is(err, store.ErrDeleted), errors.Is(err, ErrTampered):
 		return nil
 	}
 	return err

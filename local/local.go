@@ -6,11 +6,13 @@
 // whose engine drives runs of the agent. [Agent.Keep] keeps a copy of the agent's
 // files beside the store under the run's id, and [Kept] finds it again: so a run
 // that was suspended goes on with the agent that it began with, also when the files
-// have changed since.
+// have changed since. A [Fleet] drives all runs of a store so; [Forget] removes the
+// copies of runs that were deleted.
 package local
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -51,6 +53,7 @@ type Options struct {
 	LookupEnv func(name string) (string, bool) // nil for os.LookupEnv
 	Observe   func(b store.Batch)              // told of every batch once it is durable; nil for nobody
 	Random    io.Reader                        // of ids and tokens; nil for the system's
+	Sign      []ed25519.PrivateKey             // sign the heads of logs; nil for none
 
 	// Network says how knowledge is read over the network. Whether private hosts
 	// may be reached is for the agent file to say.
@@ -119,18 +122,25 @@ func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, erro
 	if err != nil {
 		return nil, err
 	}
-	config := engine.Config{
-		Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}, Poll: poll,
-	}
-	if o.Observe != nil {
-		config.Store = observed{s, o.Observe}
-	}
-	e, err := engine.New(config)
+	e, err := NewEngine(s, a, o)
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return &Runtime{Store: s, Engine: e}, nil
+}
+
+// NewEngine gives an engine over an open store, with the definition and the ports of
+// the agent. With a nil agent it has neither, and can only look at runs and end them.
+func NewEngine(s *sqlite.Store, a *Agent, o Options) (*engine.Engine, error) {
+	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Sign: o.Sign, Poll: poll}
+	if a != nil {
+		config.Ports, config.Definitions = a.ports, []*engine.Definition{a.Definition}
+	}
+	if o.Observe != nil {
+		config.Store = observed{s, o.Observe}
+	}
+	return engine.New(config)
 }
 
 // ErrNoStore means that there is no store to read.

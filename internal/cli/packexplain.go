@@ -67,18 +67,10 @@ func (o *explainOptions) judge(file, kindName, target string) error {
 		call.Args = doc.Value()
 	}
 	permit, denial := p.Authorize(call, p.Ledger())
-	if o.json {
-		err = o.printDocument(judgementOf(permit, denial))
-	} else {
-		page := o.newPage()
+	return o.present(o.json, judgementOf(permit, denial), func(page *page) {
 		page.heading("Call ", name(plain, kind.String()+" "+target), in(dim, "  under "+p.Pack().ID))
 		writeJudgement(page, permit, denial)
-		o.print(page)
-	}
-	if err == nil && denial != nil {
-		return errNegative
-	}
-	return err
+	}, denial == nil)
 }
 
 // judgement is the JSON form of a decision.
@@ -126,13 +118,7 @@ func (o *explainOptions) list(file string) error {
 		return err
 	}
 	e := explanationOf(p)
-	if o.json {
-		return o.printDocument(e)
-	}
-	page := o.newPage()
-	e.write(page)
-	o.print(page)
-	return nil
+	return o.present(o.json, e, e.write, true)
 }
 
 // explanation is the JSON form of what a pack grants.

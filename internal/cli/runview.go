@@ -19,6 +19,8 @@ func runMark(s store.Status) span {
 		return markBad
 	case store.Cancelled:
 		return markWarn
+	case store.Running:
+		return in(cyan, "▸")
 	}
 	return in(yellow, "‖")
 }

@@ -184,13 +184,35 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 		p := w.newPage()
 		rep.write(p)
 		w.print(p)
-	case err != nil && l.end == nil:
-		w.hint("Nothing has changed, the run still waits: writ runs show " + shellWord(r.Exec))
+	case err == nil: // it was posted
+	case l.end == nil:
+		w.hint("Nothing has changed, the run still waits" + waitWords(rep.Waits) + ": writ runs show " + shellWord(r.Exec))
+	default:
+		w.hint("What became of it: writ runs show " + shellWord(r.Exec))
 	}
 	if err != nil {
 		return errNegative
 	}
 	return statusError(r.Status)
+}
+
+// waitWords says in short what a run waits for.
+func waitWords(waits []waitReport) string {
+	var words []string
+	for _, x := range waits {
+		switch x.For {
+		case "time":
+			words = append(words, "the time "+timeText(x.DueMS))
+		case "effect":
+			words = append(words, "word on the effect "+x.Name)
+		default:
+			words = append(words, "the "+x.For+" "+x.Name)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return " for " + strings.Join(words, " and ")
 }
 
 // statusError gives the exit that stands for a status.
