@@ -92,11 +92,15 @@ func (e *Engine) address(ctx context.Context, exec string, what Happening) (Repo
 
 // Await waits until whoever has the run has taken what a report says is posted, and
 // gives the report of the run then: for a cancel, when the run is over. It looks
-// every [Config.Poll], and drives the run itself when nobody has it any more. An
-// input that was refused, because the run had gone on meanwhile, gives its *[Refusal].
-// When the context ends first the report still says that it is posted.
-func (e *Engine) Await(ctx context.Context, r Report) (Report, error) {
-	for r.Posted && pause(ctx, e.c.Clock, e.c.Poll) {
+// every [Config.Poll], for at most the given time; 0 is no limit. When nobody has the
+// run any more it drives the run itself, as long as that takes. An input that was
+// refused, because the run had gone on meanwhile, gives its *[Refusal]. When the time
+// is up or the context ends first, the report still says that it is posted.
+func (e *Engine) Await(ctx context.Context, r Report, limit time.Duration) (Report, error) {
+	for waited := time.Duration(0); r.Posted && r.posting.what != nil && (limit <= 0 || waited < limit); waited += e.c.Poll {
+		if !pause(ctx, e.c.Clock, e.c.Poll) {
+			break
+		}
 		var err error
 		if r, err = e.follow(ctx, r); err != nil {
 			return r, err

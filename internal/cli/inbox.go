@@ -51,12 +51,10 @@ func toldExits() map[string]string {
 // event that is early may wait for long, and is not waited for.
 func (f *waitFlag) taken(ctx context.Context, e *engine.Engine, r engine.Report, err error) (engine.Report, error) {
 	limit, limitErr := f.limit()
-	if err != nil || limitErr != nil || !r.Posted || r.Kept {
+	if err != nil || limitErr != nil || limit == 0 || !r.Posted || r.Kept {
 		return r, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return e.Await(ctx, r)
+	return e.Await(ctx, r, limit)
 }
 
 // sayKept tells of an event that waits for the run.
