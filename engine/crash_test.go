@@ -205,6 +205,10 @@ func TestMain(m *testing.M) {
 		crashProcess(dir)
 		return
 	}
+	if dir := os.Getenv("WRIT_INBOX_DIR"); dir != "" {
+		inboxProcess(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -6,10 +6,11 @@
 // [Define] puts a graph, its policy and its handlers together. [New] gives an
 // [Engine] over a store; [Engine.Start] begins a run and drives it until it waits
 // for somebody or is over. What somebody has to say then comes in through
-// [Engine.Resume], [Engine.Decide], [Engine.Signal] and [Engine.Cancel].
-// [Engine.Work] drives what is due; a [Worker] does so for several engines that share
-// a store. [Engine.Migrate] and [Engine.Abandon] are for runs whose definition has
-// changed or is gone. [Engine.Replay] checks what happened.
+// [Engine.Resume], [Engine.Decide], [Engine.Signal] and [Engine.Cancel], also while
+// another process has the run. [Engine.Work] drives what is due; a [Worker] does so
+// for several engines that share a store. [Engine.Migrate] and [Engine.Abandon] are
+// for runs whose definition has changed or is gone. [Engine.Replay] checks what
+// happened.
 //
 // Underneath is a [Machine], which is pure: [Machine.Step] takes a [Position] and
 // an [Input] and gives an [Out]. No clock, no randomness, no goroutine. The
@@ -70,6 +71,15 @@
 // A [Refusal] is a value with a code: the run is as it was, and a token that came
 // with it is not used up. Tokens are drawn at random and stored as digests.
 //
+// # Inputs from elsewhere
+//
+// A run has one worker at a time, who has its lease. What others have to say goes to
+// the run's inbox in the store, as a message, and the worker tells its machine of it
+// as if it had been asked: while it drives the run, before it gives the lease up,
+// once more after that, and when it takes a run up. The append of what follows takes
+// the message out, so a crash leaves both or neither. An event that is early stays
+// in the inbox until the run comes to a wait for it, or is over.
+//
 // # Files
 //
 //	machine.go walk.go handler.go effect.go approve.go   the machine, by what
@@ -79,5 +89,6 @@
 //	input.go                                             what goes in, what comes out
 //	engine.go session.go loop.go job.go children.go       the embedded driver
 //	work.go port.go report.go branch_off.go import_v1.go
+//	message.go inbox.go post.go                          inputs from elsewhere
 //	replay.go infer.go live.go verify.go                 replay and verification
 package engine

@@ -27,7 +27,7 @@ type Config struct {
 	Random      io.Reader       // of tokens, salts and ids; nil is crypto/rand
 	Owner       string          // of leases; "" draws one. No two engines of a store share it
 	Lease       time.Duration   // how long a run stays with a worker that gives no sign; 0 is 30 s
-	Poll        time.Duration   // how often Work looks for what is due; 0 is 1 s
+	Poll        time.Duration   // how often Work looks for what is due, and who drives a run into its inbox; 0 is 1 s
 	Parallel    int             // runs that Work drives at once; 0 is 64
 
 	// Sign are the keys that sign the head of a log when its run is suspended or
@@ -143,7 +143,10 @@ type Request struct {
 	Limits     policy.Limits
 }
 
-// Report is what became of a run so far.
+// Report is what became of a run so far. Posted says that another process has the
+// run: the input is in the run's inbox, that process takes it within a
+// [Config.Poll], and [Engine.Await] waits for it. The rest of such a report is of
+// the run as it was before.
 type Report struct {
 	Exec      string
 	Status    store.Status
@@ -159,9 +162,13 @@ type Report struct {
 	Proposals []Proposal // that are open
 	Issued    []Issued   // tokens that the call led to
 	Duplicate bool       // the signal was delivered before
+	Kept      bool       // the signal is kept until the run comes to a wait for it
+	Posted    bool       // the input is in the inbox of the run, for the process that has it
 
 	Definition event.Definition // that the run has now
 	Pinned     *PinnedError     // why this engine cannot continue it; nil if it can
+
+	posting posting // of an input that is posted
 }
 
 // The reasons why a call on a run fails, besides a *[Refusal], a *[DeniedError]
@@ -257,7 +264,7 @@ func (e *Engine) Drive(ctx context.Context, exec string) (Report, error) {
 }
 
 // Resume answers a node that waits for an input, with the token that it was
-// given.
+// given. A run that another process has gets it through its inbox, see [Report].
 func (e *Engine) Resume(ctx context.Context, exec, token string, input artifact.Value, by string) (Report, error) {
 	return e.tell(ctx, exec, Resume{Token: TokenDigest(token), Input: input, By: by})
 }
@@ -278,7 +285,8 @@ type Decision struct {
 }
 
 // Decide takes a decision about an approval that is open, and drives the run on
-// when it was the last one needed.
+// when it was the last one needed. A run that another process has gets it through
+// its inbox, see [Report].
 func (e *Engine) Decide(ctx context.Context, exec string, d Decision) (Report, error) {
 	in := Decide{
 		Proposal: d.Proposal, Approve: d.Approve, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason, Signature: d.Signature,
@@ -317,13 +325,16 @@ func (e *Engine) Settle(ctx context.Context, exec, key string, o Outcome, by str
 }
 
 // Signal delivers an event from outside. A second delivery of one id has no
-// effect, which the report says.
+// effect, which the report says. An event that comes before the run waits for it is
+// kept until it does, where the store has an inbox and the graph a wait for it. A
+// run that another process has gets it through its inbox, see [Report].
 func (e *Engine) Signal(ctx context.Context, exec string, s Signal) (Report, error) {
 	return e.tell(ctx, exec, s)
 }
 
 // Cancel asks a run to stop, also inside a node and in the wait before a retry,
-// and gives its end.
+// and gives its end. A run that another process has is asked through its inbox: see
+// [Report], and [Engine.Await] for its end.
 func (e *Engine) Cancel(ctx context.Context, exec string, c Cancel) (Report, error) {
 	if c.Method == "" {
 		c.Method = methodOf(c.By)
@@ -378,6 +389,9 @@ func (e *Engine) tellAs(ctx context.Context, exec string, as *Definition, what H
 		s, err := e.open(ctx, exec, as)
 		if errors.Is(err, errOpen) {
 			continue
+		}
+		if errors.Is(err, store.ErrLeased) {
+			return e.deliver(ctx, exec, what, err)
 		}
 		if err != nil {
 			return Report{Exec: exec}, err

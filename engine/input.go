@@ -303,4 +303,6 @@ const (
 	RefusedStarter    = "approval_by_starter"
 	RefusedStale      = "stale" // the outcome of something that is over
 	RefusedCancel     = "cancel_requested"
+	RefusedRedacted   = "redacted"   // it cannot be redacted, so it is not kept for another process
+	RefusedFull       = "inbox_full" // too much is kept for the run already
 )

@@ -34,14 +34,18 @@ func (s *session) run(ctx context.Context, first Happening) (Report, error) {
 }
 
 func (s *session) begin(ctx context.Context, first Happening) {
-	if _, starting := first.(Start); !starting && first != (Recover{}) && !isRescue(first) {
+	_, starting := first.(Start)
+	if starting {
+		s.inbox.lookMS = s.e.now() + s.pollMS() // nobody knows of the run yet
+	}
+	if !starting && first != (Recover{}) && !isRescue(first) {
 		if err := s.step(ctx, Recover{}); err != nil {
 			s.close(ctx)
 			s.end <- ended{Report{Exec: s.exec}, err}
 			return
 		}
 	}
-	s.err = s.step(ctx, first)
+	s.inbox.kept, s.err = s.keep(ctx, first, s.step(ctx, first))
 	if errors.As(s.err, &s.refusal) {
 		s.err = nil
 	} else if errors.Is(s.err, errDuplicate) {
@@ -72,11 +76,14 @@ func (s *session) loop(ctx context.Context) {
 		}
 	}
 	report, err := s.report(context.WithoutCancel(ctx))
-	report.Duplicate = s.duplicate
+	report.Duplicate, report.Kept = s.duplicate, s.holds(s.inbox.kept)
 	parent := s.p.parent
 	s.close(ctx)
 	if s.err == nil && report.Status.Ended() && parent != "" {
 		s.e.returned(ctx, parent, report)
+	}
+	if s.err == nil {
+		report = s.afterwards(ctx, report)
 	}
 	switch {
 	case s.err != nil:
@@ -103,10 +110,16 @@ func (s *session) turn(ctx context.Context) (pace, error) {
 	if wake <= now {
 		return again, s.wake(ctx, now)
 	}
+	if l, ok := s.letter(); ok {
+		return again, s.receive(ctx, l)
+	}
 	if q, ok := s.pop(); ok {
 		return again, s.answer(ctx, q)
 	}
 	if s.idle() {
+		if more, err := s.lastLook(ctx, now); more || err != nil {
+			return again, err
+		}
 		if s.settled() {
 			return over, nil
 		}
@@ -265,8 +278,9 @@ func (s *session) pop() (posted, bool) {
 // answer takes an input that another call posted.
 func (s *session) answer(ctx context.Context, q posted) error {
 	s.issued = nil
-	err := s.step(ctx, q.what)
+	kept, err := s.keep(ctx, q.what, s.step(ctx, q.what))
 	report, _ := s.report(ctx)
+	report.Kept = kept != 0
 	var refusal *Refusal
 	switch {
 	case errors.Is(err, errDuplicate):
@@ -282,9 +296,9 @@ func (s *session) answer(ctx context.Context, q posted) error {
 }
 
 // nextWake gives when the session has to look at the clock again: for a timer, a
-// deadline or the lease.
+// deadline, the lease or the inbox.
 func (s *session) nextWake() int64 {
-	next := s.renew
+	next := min(s.renew, s.nextLook())
 	if due := s.p.NextDue(); due > 0 && !s.p.ended && s.p.ending == nil {
 		next = min(next, due)
 	}
@@ -300,7 +314,8 @@ func (s *session) nextWake() int64 {
 	return next
 }
 
-// wake renews the lease and gives up on what is past its deadline.
+// wake renews the lease, looks into the inbox and gives up on what is past its
+// deadline.
 func (s *session) wake(ctx context.Context, now int64) error {
 	if now >= s.renew {
 		fence, err := s.e.c.Store.Lease(ctx, s.exec, s.e.c.Owner, s.e.c.Lease)
@@ -311,6 +326,9 @@ func (s *session) wake(ctx context.Context, now int64) error {
 			return fmt.Errorf("%w: the lease ended before it was renewed", ErrLost)
 		}
 		s.renew = now + s.e.c.Lease.Milliseconds()/3
+	}
+	if now >= s.nextLook() {
+		_ = s.look(ctx, now) // what it cannot read, the next look or the next append says
 	}
 	for _, j := range s.ordered() {
 		if err := s.expire(ctx, j, now); err != nil {

@@ -130,22 +130,27 @@ func (t *turn) fail(err error) {
 
 // open prepares what a running turn needs.
 func (t *turn) open() {
-	pointers := t.def.Policy.Redactions()
-	if len(pointers) == 0 && t.p.salt == (event.Salt{}) {
-		return
-	}
 	if t.p.salt == (event.Salt{}) {
-		return // the salt was deleted: restricted bytes are refused later
+		return // nothing is redacted, or the salt was deleted: restricted bytes are refused later
 	}
-	r, err := event.NewRedactor(t.p.salt, pointers)
+	r, err := t.def.redactor(t.p.salt)
 	if err != nil {
 		t.fail(err)
 		return
 	}
-	for _, secret := range t.def.secrets {
+	t.redactor = r
+}
+
+// redactor gives the redactor of a run's step, which knows the secrets of the graph.
+func (d *Definition) redactor(salt event.Salt) (*event.Redactor, error) {
+	r, err := event.NewRedactor(salt, d.Policy.Redactions())
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range d.secrets {
 		r.Learn(secret)
 	}
-	t.redactor = r
+	return r, nil
 }
 
 // start begins a run or a fork of one.

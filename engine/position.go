@@ -298,6 +298,12 @@ type Proposal struct {
 func (p Position) clone() Position {
 	p.visits = slices.Clone(p.visits)
 	p.threads = slices.Clone(p.threads)
+	for i := range p.threads {
+		if e := p.threads[i].effect; e != nil {
+			own := *e
+			p.threads[i].effect = &own
+		}
+	}
 	p.timers = slices.Clone(p.timers)
 	if p.ledger != nil {
 		p.ledger = p.ledger.Clone()

@@ -28,6 +28,7 @@ type session struct {
 	held    []result // outcomes of handlers that wait for others of lower rank
 	tries   map[string]int
 	issued  []Issued
+	inbox   inbox
 
 	err       error    // that ends the session
 	refusal   *Refusal // of the first input
@@ -79,6 +80,7 @@ func (e *Engine) open(ctx context.Context, exec string, d *Definition) (*session
 		e: e, exec: exec, jobs: map[string]*job{}, results: make(chan result), tries: map[string]int{},
 		end: make(chan ended, 1), signal: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
+	s.inbox.box, _ = e.c.Store.(store.Inbox)
 	if d != nil {
 		s.m = NewMachine(d)
 	}
@@ -230,7 +232,7 @@ func (s *session) step(ctx context.Context, what Happening) error {
 	out, err := s.m.Step(s.p, Input{NowMS: s.e.now(), What: what, Mint: mint})
 	switch {
 	case err != nil:
-		return err
+		return &stepError{err}
 	case mint.err != nil:
 		return mint.err
 	case out.Refusal != nil:
@@ -240,6 +242,7 @@ func (s *session) step(ctx context.Context, what Happening) error {
 	}
 	if len(out.Events) > 0 {
 		b := out.Batch(s.fence)
+		b.Taken = s.inbox.taking
 		if len(s.e.c.Sign) > 0 && out.Status != store.Running {
 			if b.Head.Signed, err = event.SignHead(out.Position.head, s.e.c.Sign...); err != nil {
 				return err

@@ -52,7 +52,7 @@ func waitName(name string, key artifact.Value) string {
 // signal gives an event from outside to the thread that waits for it. An event
 // that was consumed is not consumed again, whatever waits by then.
 func (t *turn) signal(in Signal) *Refusal {
-	if in.ID != "" && slices.Contains(t.p.seen, "event:"+in.ID) {
+	if in.ID != "" && slices.Contains(t.p.seen, eventMark(in.ID)) {
 		t.out.Duplicate = true
 		return nil
 	}
@@ -81,12 +81,15 @@ func (t *turn) signal(in Signal) *Refusal {
 	t.stopTimer(th)
 	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: method})
 	if in.ID != "" {
-		t.remember("event:" + in.ID)
+		t.remember(eventMark(in.ID))
 	}
 	th.fromMS, th.waitName = t.now, ""
 	t.complete(th, t.node(th), payload, graph.Usage{})
 	return nil
 }
+
+// eventMark is how an event that was consumed is remembered.
+func eventMark(id string) string { return "event:" + id }
 
 func methodFor(by, method string) string {
 	if method == "" {

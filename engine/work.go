@@ -9,9 +9,10 @@ import (
 	"github.com/writ-dev/writ/store"
 )
 
-// Worker drives the runs of a store: those whose timers are due, and those that
-// nobody drives any more, such as after a crash. One timer serves all runs. Which
-// engine a run is driven with is decided by whoever makes the worker.
+// Worker drives the runs of a store: those whose timers are due, those that nobody
+// drives any more, such as after a crash, and those to which something was posted
+// that nobody has looked at. One timer serves all runs. Which engine a run is driven
+// with is decided by whoever makes the worker.
 type Worker struct {
 	Store    store.Store
 	Clock    Clock         // nil is the machine's
@@ -33,27 +34,24 @@ func (w Worker) Work(ctx context.Context) error {
 	for s.ctx.Err() == nil {
 		if now := s.Clock.Now(); !now.Before(next) {
 			s.recover(map[string]bool{})
+			s.again()
 			next = now.Add(s.Lease)
 		}
 		s.due(map[string]bool{})
-		tick := make(chan struct{})
-		stop := s.Clock.AfterFunc(s.Poll, func() { close(tick) })
-		select {
-		case <-tick:
-		case <-s.ctx.Done():
-		}
-		stop()
+		s.posted(map[string]bool{})
+		pause(s.ctx, s.Clock, s.Poll)
 	}
 	return s.end()
 }
 
-// Once drives what is due now and what nobody drives, each run once, and returns
-// when all of them wait again or are over.
+// Once drives what is due now, what nobody drives and what something was posted to,
+// each run once, and returns when all of them wait again or are over.
 func (w Worker) Once(ctx context.Context) error {
 	s := w.shift(ctx)
 	seen := map[string]bool{}
 	s.recover(seen)
 	s.due(seen)
+	s.posted(seen)
 	return s.end()
 }
 
@@ -71,9 +69,12 @@ type shift struct {
 	stop  context.CancelCauseFunc
 	slots chan struct{}
 	all   sync.WaitGroup
+	after uint64 // the newest message that was noticed
 
 	mu     sync.Mutex
 	driven map[string]bool // the runs under way
+	mail   map[string]bool // runs to which something was posted
+	later  map[string]bool // those of them that somebody had
 	failed error           // the first error
 }
 
@@ -84,7 +85,7 @@ func (w Worker) shift(ctx context.Context) *shift {
 	w.Poll = orDefault(w.Poll, time.Second)
 	w.Lease = orDefault(w.Lease, 30*time.Second)
 	w.Parallel = orDefault(w.Parallel, 64)
-	s := &shift{Worker: w, slots: make(chan struct{}, w.Parallel), driven: map[string]bool{}}
+	s := &shift{Worker: w, slots: make(chan struct{}, w.Parallel), driven: map[string]bool{}, mail: map[string]bool{}, later: map[string]bool{}}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	return s
 }
@@ -166,9 +167,7 @@ func (s *shift) take(exec string) {
 	}
 	s.all.Go(func() {
 		defer func() { <-s.slots }()
-		if err := s.Drive(s.ctx, exec); !errors.Is(err, store.ErrLeased) {
-			s.fail(err)
-		}
+		s.fail(s.drove(exec, s.Drive(s.ctx, exec)))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.driven, exec)

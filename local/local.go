@@ -133,7 +133,7 @@ func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, erro
 // NewEngine gives an engine over an open store, with the definition and the ports of
 // the agent. With a nil agent it has neither, and can only look at runs and end them.
 func NewEngine(s *sqlite.Store, a *Agent, o Options) (*engine.Engine, error) {
-	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Sign: o.Sign}
+	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Sign: o.Sign, Poll: poll}
 	if a != nil {
 		config.Ports, config.Definitions = a.ports, []*engine.Definition{a.Definition}
 	}
@@ -157,9 +157,12 @@ func OpenStore(ctx context.Context, path string, now func() time.Time) (*sqlite.
 // Close closes the store.
 func (r *Runtime) Close() error { return r.Store.Close() }
 
+// poll is how often a run's inbox is looked into: somebody may wait at a terminal.
+const poll = 200 * time.Millisecond
+
 // observed tells of batches when they are durable.
 type observed struct {
-	store.Store
+	*sqlite.Store
 	tell func(store.Batch)
 }
 

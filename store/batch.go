@@ -24,12 +24,18 @@ type Batch struct {
 	Exec       string
 	Next       uint64         // the sequence that the writer expects to be next, from 1
 	Fence      uint64         // of the writer's lease; 0 is allowed while no lease is in force
-	Events     []event.Record // at least one; they continue the log at Next
+	Events     []event.Record // they continue the log at Next; none in a batch that only takes messages
 	Checkpoint *Checkpoint    // replaces the newest one; nil for none
 	Intents    []Intent
 	Timers     []Timer
 	Blobs      []Blob
 	Head       Mark
+
+	// Taken are the sequences of messages that leave the run's inbox: the batch is
+	// what they led to or, without events, says that they led to nothing. One that
+	// is not there is an [ErrConflict], so that each is taken once. A store without
+	// an [Inbox] has none to give.
+	Taken []uint64
 }
 
 // Mark is what the writer says about the run after the batch.
@@ -83,6 +89,8 @@ func (b Batch) Follow(have Head, now time.Time) (Head, error) {
 		return Head{}, fmt.Errorf("append to %s: %w", b.Exec, ErrEnded)
 	case b.Next != have.Seq+1:
 		return Head{}, &ConflictError{Exec: b.Exec, Next: have.Seq + 1, Wanted: b.Next}
+	case len(b.Events) == 0:
+		return have, nil
 	case b.Events[0].Prev != have.Digest:
 		return Head{}, fmt.Errorf("append to %s: %w: the first event does not continue the log", b.Exec, ErrConflict)
 	}
@@ -129,8 +137,15 @@ func (b Batch) Validate() error {
 	switch {
 	case artifact.CheckIdentifier(b.Exec) != nil:
 		return invalid("the execution id is not an identifier")
-	case len(b.Events) == 0 || len(b.Events) > MaxEvents:
+	case len(b.Events) > MaxEvents:
 		return invalid("%d events, want 1 to %d", len(b.Events), MaxEvents)
+	case len(b.Taken) > MaxMessages:
+		return invalid("%d messages are taken, an inbox has at most %d", len(b.Taken), MaxMessages)
+	case len(b.Events) == 0:
+		if problem := b.onlyTakes(); problem != "" {
+			return invalid("%s", problem)
+		}
+		return nil
 	case b.Head.Status != "" && b.Head.Status != Running && b.Head.Status != Suspended:
 		return invalid("status %q", b.Head.Status)
 	case len(b.Head.Reason) > MaxReason:

@@ -28,6 +28,7 @@ type approvalsOptions struct {
 	key      given
 	answer   given
 	reason   given
+	wait     waitFlag
 }
 
 func newApprovals(r *runner) *cobra.Command {
@@ -234,11 +235,12 @@ func (o *approvalsOptions) answerOf(ctx context.Context, s *sqlite.Store, l *run
 }
 
 func (o *approvalsOptions) newDecide(approve bool) *cobra.Command {
-	cmd := &cobra.Command{Args: oneRun, Annotations: runExits(), ValidArgsFunction: o.store.completeRuns(o.runner, 1)}
+	cmd := &cobra.Command{Args: oneRun, Annotations: toldExits(), ValidArgsFunction: o.store.completeRuns(o.runner, 1)}
 	if approve {
 		cmd.Use, cmd.Short = "approve RUN", "approve what a run asks, and let it go on"
 		cmd.Long = "approve records an approval and, when it is the last one needed, drives the run on until it ends or waits again. " +
-			"Policy, budget and arguments are checked again first; what is refused leaves the run waiting and the token unused."
+			"Policy, budget and arguments are checked again first; what is refused leaves the run waiting and the token unused. " +
+			"A decision about a run that another process has is given to that process."
 		cmd.Example = `writ approvals approve refund-o7 --as maria --token wt_...
 writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
 	} else {
@@ -257,6 +259,7 @@ writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
 		decision.value(&o.answer, "answer", "JSON", `'{"note": "ok"}'`, "the answer that the node asks for: JSON or YAML, or @FILE")
 	}
 	decision.value(&o.reason, "reason", "TEXT", `"wrong order"`, "why, for the record")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
 	o.sign.declare(cmd)
 	o.store.declare(cmd)
@@ -267,6 +270,9 @@ writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
 func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool) error {
 	if o.token.set && o.key.set {
 		return usagef("Leave one of them out.", "--token and --key are two ways to be known")
+	}
+	if err := o.wait.check(); err != nil {
+		return err
 	}
 	answer, err := o.jsonFlag(&o.answer, "answer")
 	if err != nil {
@@ -291,7 +297,8 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 				return engine.Report{}, err
 			}
 		}
-		return rt.Engine.Decide(ctx, exec, decision)
+		report, err := rt.Engine.Decide(ctx, exec, decision)
+		return o.wait.taken(ctx, rt.Engine, report, err)
 	})
 }
 

@@ -113,6 +113,7 @@ type resumeOptions struct {
 	settle  given
 	result  given
 	failed  given
+	wait    waitFlag
 }
 
 func newResume(r *runner) *cobra.Command {
@@ -122,11 +123,12 @@ func newResume(r *runner) *cobra.Command {
 		Short: "let a run go on",
 		Long: "resume takes a run up where its log ends: after a crash, or when its time has come. With --event it delivers an event from " +
 			"outside, with --token an input, with --settle what a person knows of an effect whose outcome nobody recorded. The run " +
-			"goes on with the agent file that it began with.",
+			"goes on with the agent file that it began with. An event that comes before the run waits for it is kept until it does. " +
+			"An event or an input for a run that another process has is given to that process.",
 		Example: `writ resume refund-o7
 writ resume order-3 --event paid --key '"o3"' --payload '{"by": "card"}' --event-id pay-77
 writ resume refund-o7 --settle KEY --result '{"done": true}'`,
-		Annotations:       runExits(),
+		Annotations:       toldExits(),
 		Args:              oneRun,
 		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE:              func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
@@ -144,6 +146,7 @@ writ resume refund-o7 --settle KEY --result '{"done": true}'`,
 	effect.value(&o.result, "result", "JSON", `'{"done": true}'`, "it happened, with this result")
 	effect.value(&o.failed, "failed", "TEXT", `"it never arrived"`, "it did not happen, because")
 	o.person.declare(cmd, "who says so")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
 	o.sign.declare(cmd)
 	o.store.declare(cmd)
@@ -171,7 +174,7 @@ func (o *resumeOptions) check() error {
 	case !o.settle.set && (o.result.set || o.failed.set):
 		return usagef("", "--result and --failed are about an effect; name it with --settle")
 	}
-	return nil
+	return o.wait.check()
 }
 
 func (o *resumeOptions) run(ctx context.Context, exec string) error {
@@ -205,9 +208,11 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 			if report.Duplicate {
 				o.say("the event " + o.id.text + " was delivered before; nothing happens")
 			}
-			return report, err
+			o.sayKept(report, key)
+			return o.wait.taken(ctx, rt.Engine, report, err)
 		case o.token.set:
-			return rt.Engine.Resume(ctx, exec, o.token.text, input, who.name)
+			report, err := rt.Engine.Resume(ctx, exec, o.token.text, input, who.name)
+			return o.wait.taken(ctx, rt.Engine, report, err)
 		case o.settle.set:
 			return rt.Engine.Settle(ctx, exec, o.settle.text, outcome, who.name)
 		}
@@ -231,6 +236,7 @@ type cancelOptions struct {
 	agent  agentFlag
 	person personFlag
 	reason given
+	wait   waitFlag
 }
 
 func newCancel(r *runner) *cobra.Command {
@@ -239,27 +245,38 @@ func newCancel(r *runner) *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "end a run that is not over",
 		Long: "cancel ends a run: a node that is under way is stopped, questions are withdrawn, and the log says who asked for it and " +
-			"why. What has happened is not undone.",
+			"why. What has happened is not undone. A run that another process has is cancelled by that process, within a second.",
 		Example:           `writ cancel refund-o7 --reason "the customer called"`,
-		Annotations:       exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage),
+		Annotations:       cancelExits(),
 		Args:              oneRun,
 		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
+			if err := o.wait.check(); err != nil {
+				return err
+			}
 			who := o.person.who()
 			d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 			err := d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
-				return rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+				report, err := rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+				return o.wait.taken(ctx, rt.Engine, report, err)
 			})
 			return o.cancelled(cmd.Context(), words[0], err)
 		},
 	}
 	flagGroup{cmd.Flags(), "Cancel"}.value(&o.reason, "reason", "TEXT", `"the customer called"`, "why, for the record")
 	o.person.declare(cmd, "who asks for it")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
 	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd
+}
+
+func cancelExits() map[string]string {
+	notes := exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage)
+	notes[exitNote] += "\n3  another process has the run and has not ended it yet; it was told"
+	return notes
 }
 
 // cancelled makes the end that was asked for a good one.

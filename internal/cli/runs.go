@@ -232,6 +232,9 @@ func (o *runsOptions) show(cmd *cobra.Command, exec string) error {
 		return err
 	}
 	v := runShown(head, l)
+	if v.Inbox, err = inboxOf(ctx, s, exec); err != nil {
+		return err
+	}
 	look, err := o.newLook(s)
 	if err != nil {
 		return err

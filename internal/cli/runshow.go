@@ -33,6 +33,7 @@ type runView struct {
 	Effects  []effectLine `json:"effects"`
 	Children []childLine  `json:"children,omitempty"`
 	Waits    []waitReport `json:"waits,omitempty"`
+	Inbox    int          `json:"inbox,omitzero"`   // messages that were not taken yet
 	Pinned   string       `json:"pinned,omitempty"` // why nobody can continue it here
 	Migrated []migration  `json:"migrated,omitempty"`
 	EndedBy  string       `json:"ended_by,omitempty"`
@@ -105,6 +106,9 @@ func (v runView) write(p *page) {
 	t.add(cell(dim, "graph"), spans(name(plain, v.Graph)))
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
 	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
+	if v.Inbox > 0 {
+		t.add(cell(dim, "inbox"), spans(text(counted(v.Inbox, "message")+" for later")))
+	}
 	p.table(t)
 	v.writeEffects(p)
 	for _, c := range v.Children {

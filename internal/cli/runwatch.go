@@ -126,6 +126,8 @@ type runReport struct {
 	Cost    event.Money    `json:"cost_micros,omitempty"`
 	Waits   []waitReport   `json:"waits,omitempty"`
 	Refused string         `json:"refused,omitempty"` // code of a signal or decision that was refused
+	Kept    bool           `json:"kept,omitzero"`     // the event is kept until the run waits for it
+	Posted  bool           `json:"posted,omitzero"`   // another process has the run, and has not taken the input yet
 }
 
 // waitReport is one thing that a suspended run waits for.
@@ -164,6 +166,9 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 		return readErr
 	}
 	rep := reportOf(r, l)
+	if r.Posted && !r.Kept {
+		w.sayPosted(ctx, s, r.Exec)
+	}
 	if err != nil {
 		rep.Refused = err.Error()
 		w.say(err.Error())
@@ -175,10 +180,11 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 			return encodeErr
 		}
 		w.out.Write(append(line, '\n'))
-	case err == nil:
+	case err == nil && !r.Posted:
 		p := w.newPage()
 		rep.write(p)
 		w.print(p)
+	case err == nil: // it was posted
 	case l.end == nil:
 		w.hint("Nothing has changed, the run still waits" + waitWords(rep.Waits) + ": writ runs show " + shellWord(r.Exec))
 	default:
@@ -229,7 +235,7 @@ func reportOf(r engine.Report, l *runLog) runReport {
 	rep := runReport{
 		Kind: "report", Run: r.Exec, Status: r.Status, Reason: r.Reason, Code: r.Code, Error: r.Error, Result: r.Result,
 		Events: r.Head.Seq, Head: r.Head.Digest.String(), Steps: r.Steps, Tokens: r.Used.Tokens, Cost: event.Money(r.Used.Cost),
-		Waits: l.waitsFor(),
+		Waits: l.waitsFor(), Kept: r.Kept, Posted: r.Posted,
 	}
 	for i := range rep.Waits {
 		for _, issued := range r.Issued {

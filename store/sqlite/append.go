@@ -21,6 +21,9 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 	if b.Next+uint64(len(b.Events)) > largestSeq {
 		return fmt.Errorf("append to %s: %w: more than %d events", b.Exec, store.ErrInvalid, largestSeq)
 	}
+	if len(b.Events) == 0 {
+		return s.take(ctx, b)
+	}
 	a := &appending{batch: b, now: s.now}
 	if b.Next == 1 {
 		var err error
@@ -75,6 +78,9 @@ func (a *appending) do(w *writer) error {
 		return &refusal{err}
 	}
 	if err := w.checkIntents(run, b); err != nil {
+		return err
+	}
+	if err := w.checkTaken(run, b); err != nil {
 		return err
 	}
 	if run, err = w.makeRun(run, b.Exec); err != nil {
@@ -203,9 +209,11 @@ func (w *writer) writeBeside(run int64, after store.Head, b store.Batch) error {
 			return err
 		}
 	}
-	if after.Status.Ended() {
-		_, err := w.dropTimers.Exec(run)
+	if err := w.takeMessages(run, b.Taken); err != nil {
 		return err
+	}
+	if after.Status.Ended() {
+		return w.dropOpen(run)
 	}
 	for _, t := range b.Timers {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/writ-dev/writ/store"
@@ -25,12 +26,13 @@ type writer struct {
 	setTimer, dropTimer          *sql.Stmt
 	dropTimers                   *sql.Stmt
 	putBlob, holdBlob            *sql.Stmt
+	inboxStatements
 }
 
 const runColumns = `id, seq, digest, status, reason, signed, point, pointsum, lessee, lease_ms, fence, delete_ms`
 
 func (w *writer) statements() map[**sql.Stmt]string {
-	return map[**sql.Stmt]string{
+	all := map[**sql.Stmt]string{
 		&w.begin:        `BEGIN IMMEDIATE`,
 		&w.commit:       `COMMIT`,
 		&w.rollback:     `ROLLBACK`,
@@ -50,6 +52,8 @@ func (w *writer) statements() map[**sql.Stmt]string {
 		&w.putBlob:      `INSERT INTO blob (digest, bytes) VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes=excluded.bytes WHERE bytes IS NULL`,
 		&w.holdBlob:     `INSERT INTO held (run, blob) SELECT ?, id FROM blob WHERE digest=? ON CONFLICT DO NOTHING`,
 	}
+	maps.Copy(all, w.inboxStatements.statements())
+	return all
 }
 
 func openWriter(ctx context.Context, path string, o Options, steps []string) (*writer, error) {
