@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
@@ -90,11 +92,17 @@ func (t *turn) redact(scope string, v artifact.Value) artifact.Value {
 	if err == nil && t.redactor != nil {
 		safe, _, err = t.redactor.Redact(scope, safe)
 	}
+	if t.saltless {
+		err = errNoSalt
+	}
 	if err != nil {
 		t.fail(err)
 	}
 	return safe
 }
+
+// errNoSalt keeps a run from storing what its pack redacts.
+var errNoSalt = errors.New("the salt of the run's redactions was erased, so nothing more of it can be recorded; cancel or abandon it")
 
 // keep records a document of the run. Its bytes are stored when the class is the
 // run's own or one that policy keeps.
@@ -103,6 +111,8 @@ func (t *turn) keep(scope, kind, access string, v artifact.Value) event.Recorded
 	var data []byte
 	var err error
 	switch {
+	case t.saltless:
+		err = errNoSalt
 	case t.redactor != nil:
 		r, data, err = t.redactor.Document(scope, kind, access, v)
 	case access == event.AccessRestricted:

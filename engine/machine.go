@@ -81,6 +81,7 @@ type turn struct {
 	err   error
 
 	redactor  *event.Redactor
+	saltless  bool // the pack redacts, and the salt was erased
 	judged    *judged
 	recorded  bool   // a Checkpointed is the last event
 	recovered bool   // the step is a Recover: what is open is given again
@@ -131,7 +132,8 @@ func (t *turn) fail(err error) {
 // open prepares what a running turn needs.
 func (t *turn) open() {
 	if t.p.salt == (event.Salt{}) {
-		return // nothing is redacted, or the salt was deleted: restricted bytes are refused later
+		t.saltless = len(t.def.Policy.Redactions()) > 0 // restricted bytes are refused where they come
+		return
 	}
 	r, err := t.def.redactor(t.p.salt)
 	if err != nil {

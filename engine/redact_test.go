@@ -244,3 +244,36 @@ func TestRedactedArgumentsFromTheState(t *testing.T) {
 		}
 	}
 }
+
+// TestErasedSalt goes on with a run whose salt was erased: it can end, and records
+// nothing more that the pack redacts.
+func TestErasedSalt(t *testing.T) {
+	d := define(t, graphText("{/n: any?}", "a: {wait: {event: paid}, set: {/n: =result}, next: d}\nd: {end: 1}"), packText+"redact: ['args:/code']\n", Definition{})
+	l := newLab(t, nil, d)
+	l.start(d, "run", `{}`)
+	head, err := l.store.Head(t.Context(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint, err := readBlob(t.Context(), l.store, head.Checkpoint.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	salt, err := SaltOf(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.(store.Remover).Erase(t.Context(), salt); err != nil {
+		t.Fatal(err)
+	}
+	l.restart(d)
+	before := l.everyByte("run")
+	_, err = l.e.Signal(t.Context(), "run", Signal{Name: "paid", ID: "1", Payload: value(`{"code":"` + plantedEvent + `"}`)})
+	if err == nil || !strings.Contains(err.Error(), "salt") || l.everyByte("run") != before {
+		t.Errorf("without its salt: %v", err)
+	}
+	r, err := l.e.Cancel(t.Context(), "run", Cancel{By: "ann"})
+	if err != nil || r.Status != store.Cancelled {
+		t.Errorf("cancelled: %s %v", r.Status, err)
+	}
+}
