@@ -255,12 +255,17 @@ func newCancel(r *runner) *cobra.Command {
 				return err
 			}
 			who := o.person.who()
-			d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
+			d, cancelled := driver{o.runner, &o.store, &o.agent, &o.sign, 0}, false
 			err := d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 				report, err := rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
-				return o.wait.taken(ctx, rt.Engine, report, err)
+				report, err = o.wait.taken(ctx, rt.Engine, report, err)
+				cancelled = err == nil && report.Status == store.Cancelled
+				return report, err
 			})
-			return o.cancelled(cmd.Context(), words[0], err)
+			if cancelled && errors.Is(err, errNegative) {
+				return nil // the end that was asked for is a good one
+			}
+			return err
 		},
 	}
 	flagGroup{cmd.Flags(), "Cancel"}.value(&o.reason, "reason", "TEXT", `"the customer called"`, "why, for the record")
@@ -277,24 +282,6 @@ func cancelExits() map[string]string {
 	notes := exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage)
 	notes[exitNote] += "\n3  another process has the run and has not ended it yet; it was told"
 	return notes
-}
-
-// cancelled makes the end that was asked for a good one.
-func (o *cancelOptions) cancelled(ctx context.Context, exec string, err error) error {
-	if !errors.Is(err, errNegative) || o.refusedToEnd(ctx, exec) {
-		return err
-	}
-	return nil
-}
-
-func (o *cancelOptions) refusedToEnd(ctx context.Context, exec string) bool {
-	s, err := o.store.open(ctx, o.runner)
-	if err != nil {
-		return true
-	}
-	defer s.Close()
-	head, err := s.Head(ctx, exec)
-	return err != nil || head.Status != store.Cancelled
 }
 
 type forkOptions struct {
