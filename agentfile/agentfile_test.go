@@ -1,7 +1,6 @@
 package agentfile_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,31 +88,6 @@ func TestProblems(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
-	}
-}
-
-// TestEveryMissingGrantIsNamed covers each kind of node, and called graphs.
-func TestEveryMissingGrantIsNamed(t *testing.T) {
-	full := testdata(t, "full.yaml")
-	for _, grant := range []string{"tools: {fixed: {}}", "exec: {program: {program: /bin/true}}", "http: {request: {hosts: [api.example.com], methods: [GET]}}", "claims: {beliefs: {actions: [read]}}", "models: {fast: {}}", "handoffs: {child: {}}"} {
-		if !strings.Contains(full, "  "+grant+"\n") {
-			t.Fatalf("no grant %s", grant)
-		}
-		full = strings.Replace(full, "  "+grant+"\n", "", 1)
-	}
-	_, err := read(map[string]string{"agent.yaml": full, "code.wasm": "module"})
-	var missing *agentfile.GrantError
-	if !errors.As(err, &missing) {
-		t.Fatalf("no missing grants: %v", err)
-	}
-	var nodes []string
-	for _, m := range missing.Missing {
-		nodes = append(nodes, fmt.Sprintf("%s %s %s fix:%v", m.Node, m.Denial.Kind, m.Denial.Name, m.Denial.Fix.YAML != ""))
-	}
-	got := strings.Join(nodes, "\n")
-	want := "a tool fixed fix:true\nb exec program fix:true\nc http request fix:false\nd model fast fix:true\ne handoff child fix:true\ng claims beliefs fix:false"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

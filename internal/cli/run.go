@@ -174,10 +174,10 @@ func grantHint(err error) error {
 	for _, m := range missing.Missing {
 		document.lines = append(document.lines, m.String())
 		fix := m.Denial.Fix
-		if fix == nil || seen[fix.Words] {
+		if fix == nil || seen[fix.Words+fix.YAML] {
 			continue
 		}
-		seen[fix.Words] = true
+		seen[fix.Words+fix.YAML] = true
 		document.hints = append(document.hints, "in the pack "+missing.Pack+": "+fix.Words)
 		for line := range strings.Lines(fix.YAML) {
 			document.hints = append(document.hints, "    "+strings.TrimSuffix(line, "\n"))
