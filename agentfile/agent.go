@@ -114,10 +114,12 @@ type placedGraph struct {
 	at       place
 }
 
-// place says where the text of a part is: in a document, below a pointer.
+// place says where the text of a part is: in a file of its own, or in a document
+// below a pointer.
 type place struct {
 	doc    *artifact.Document
 	prefix string
+	whole  bool // a file of its own
 }
 
 func (p place) problem(pointer, text string) artifact.Problem {
@@ -125,14 +127,18 @@ func (p place) problem(pointer, text string) artifact.Problem {
 	if strings.HasPrefix(text, "unknown member") {
 		line, column = p.doc.NamePosition(p.prefix + pointer)
 	}
-	return artifact.Problem{Pointer: p.prefix + pointer, Line: line, Column: column, Text: text}
+	return artifact.Problem{Pointer: p.prefix + pointer, Line: max(1, line), Column: max(1, column), Text: text}
 }
 
-// error moves the problems of a part to where it stands.
+// error gives the problems of a part the place where it stands. Those of a file of
+// its own have theirs.
 func (p place) error(err error) error {
 	var document *artifact.DocumentError
-	if !errors.As(err, &document) {
-		return err
+	switch {
+	case !errors.As(err, &document):
+		return &artifact.DocumentError{Source: p.doc.Source(), Problems: []artifact.Problem{p.problem("", err.Error())}}
+	case p.whole && document.Problems[0].Line > 0:
+		return document
 	}
 	moved := &artifact.DocumentError{Source: p.doc.Source()}
 	for _, x := range document.Problems {
@@ -161,7 +167,6 @@ type part struct {
 	data   []byte
 	source string
 	at     place
-	inline bool
 }
 
 // readPart gives the text of a part. Absent fields of an inline part are filled in.
@@ -177,11 +182,7 @@ func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, 
 			f.Report("%s", err)
 			return part{}, false
 		}
-		doc, err := artifact.ParseDocument(data, name)
-		if err != nil { // native packs are no documents; whoever reads it says what is wrong
-			doc = artifact.DocumentOf(artifact.Value{}, name)
-		}
-		return part{data, name, place{doc: doc}, false}, true
+		return part{data, name, place{doc: document(data, name), whole: true}}, true
 	case artifact.KindObject:
 		v := f.Value()
 		for _, m := range defaults {
@@ -189,10 +190,26 @@ func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, 
 				v = v.With(m.Name, m.Value)
 			}
 		}
-		return part{v.AppendCompact(nil), l.agent.Source, place{l.doc, f.Pointer()}, true}, true
+		return part{v.AppendCompact(nil), l.agent.Source, place{doc: l.doc, prefix: f.Pointer()}}, true
+	case artifact.KindNull:
+		if !f.Present() {
+			return part{}, false // whoever needs it has said so
+		}
 	}
 	f.Report("write the name of a file, or the document itself")
 	return part{}, false
+}
+
+// document parses a file for the places of its parts. A native pack is none, and
+// for what cannot be read whoever reads it says what is wrong.
+func document(data []byte, name string) *artifact.Document {
+	if doc, err := artifact.ParseDocument(data, name); err == nil {
+		return doc
+	}
+	if doc, err := artifact.ParseVersion1(data, name); err == nil {
+		return doc
+	}
+	return artifact.DocumentOf(artifact.Value{}, name)
 }
 
 // resolve gives the name of a file beside the agent file.

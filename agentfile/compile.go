@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 func (l *loader) compileGraph(name string, p part, state *graph.Schema) (*graph.Compiled, *graph.Schema) {
 	c, findings, err := graph.Compile(p.data, p.source, graph.Options{Expr: l.o.Conditions, Schema: state})
 	if err != nil {
-		l.problems = append(l.problems, p.at.error(err))
+		l.problems = append(l.problems, p.at.error(graphError(err, p.source, findings)))
 		return nil, nil
 	}
 	for _, f := range findings {
@@ -28,6 +29,25 @@ func (l *loader) compileGraph(name string, p part, state *graph.Schema) (*graph.
 	}
 	l.graphs = append(l.graphs, placedGraph{name, c, p.at})
 	return c, c.Schema
+}
+
+// graphError gives what is wrong with a graph. An error of version 1 has no place;
+// the findings say the same, and where.
+func graphError(err error, source string, findings []graph.Finding) error {
+	var document *artifact.DocumentError
+	if errors.As(err, &document) {
+		return err
+	}
+	document = &artifact.DocumentError{Source: source}
+	for _, f := range findings {
+		if f.Severity == graph.Error {
+			document.Problems = append(document.Problems, artifact.Problem{Pointer: f.Pointer, Line: f.Line, Column: f.Column, Text: f.Text})
+		}
+	}
+	if document.Problems == nil {
+		return err
+	}
+	return document
 }
 
 func (l *loader) refuse(at place, pointer, format string, args ...any) {

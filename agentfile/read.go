@@ -87,7 +87,7 @@ func (l *loader) readSchema(f artifact.Field) schema.Schema {
 		f.Report("%s", err)
 		return nil
 	}
-	at := place{l.doc, f.Pointer()}
+	at := place{doc: l.doc, prefix: f.Pointer()}
 	list := &artifact.DocumentError{Source: l.doc.Source()}
 	for _, x := range bad.Problems {
 		list.Problems = append(list.Problems, at.problem(x.Pointer, x.Message))
