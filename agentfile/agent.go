@@ -65,10 +65,13 @@ type Options struct {
 	Exists func(name string) bool
 }
 
-// Read reads an agent file. Open gives the content of a file by its name, with
-// forward slashes. The error names every problem that was found, each with its
-// place.
-func Read(source string, open func(name string) ([]byte, error), o Options) (*Agent, error) {
+// Open gives the content of a file by its name, with forward slashes. It is to read
+// no more than limit bytes, and nothing that never ends, such as a device.
+type Open func(name string, limit int) ([]byte, error)
+
+// Read reads an agent file and the files that it names. The error names every
+// problem that was found, each with its place.
+func Read(source string, open Open, o Options) (*Agent, error) {
 	l := &loader{
 		open: open, o: o, dir: path.Dir(source),
 		agent: &Agent{Source: source, Files: map[string][]byte{}, Graphs: map[string]Child{}},
@@ -96,7 +99,7 @@ func Read(source string, open func(name string) ([]byte, error), o Options) (*Ag
 
 // loader reads one agent.
 type loader struct {
-	open     func(name string) ([]byte, error)
+	open     Open
 	o        Options
 	dir      string
 	doc      *artifact.Document
@@ -151,7 +154,7 @@ func (l *loader) file(name string, limit int) ([]byte, error) {
 	if data, ok := l.agent.Files[name]; ok {
 		return data, nil
 	}
-	data, err := l.open(name)
+	data, err := l.open(name, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // read reads the agent file agent.yaml of a folder that has the given files.
 func read(files map[string]string) (*agentfile.Agent, error) {
-	open := func(name string) ([]byte, error) {
+	open := func(name string, _ int) ([]byte, error) {
 		text, ok := files[name]
 		if !ok {
 			return nil, fmt.Errorf("%s: no such file", name)

@@ -102,7 +102,7 @@ const mutations = 400
 // readFolder reads the agent of a folder. A file that is not there is an error of
 // the place that names it.
 func readFolder(files map[string]string) (*agentfile.Agent, error) {
-	open := func(name string) ([]byte, error) {
+	open := func(name string, _ int) ([]byte, error) {
 		text, ok := files[name]
 		if !ok {
 			return nil, fmt.Errorf("%s: %w", name, errors.New("no such file"))

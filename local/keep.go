@@ -116,7 +116,7 @@ func Kept(store, exec string, o Options) (*Agent, error) {
 	if err := artifact.Decode(text, &c, artifact.RefuseUnknown); err != nil {
 		return nil, fmt.Errorf("kept agent of %s: %w", exec, err)
 	}
-	open := func(name string) ([]byte, error) {
+	open := func(name string, _ int) ([]byte, error) {
 		if text, ok := c.Files[name]; ok {
 			return []byte(text), nil
 		}

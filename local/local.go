@@ -25,6 +25,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/expr/cel"
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/schema/jsonschema"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/sqlite"
@@ -63,8 +64,8 @@ func ReadAgent(file string, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read agent: %w", err)
 	}
-	open := func(name string) ([]byte, error) {
-		data, err := os.ReadFile(filepath.FromSlash(name))
+	open := func(name string, limit int) ([]byte, error) {
+		data, err := fetch.ReadSmall(context.Background(), fetch.Anywhere{}, filepath.FromSlash(name), int64(limit))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, reason(err))
 		}
@@ -85,7 +86,7 @@ func reason(err error) error {
 	return err
 }
 
-func read(source, dir string, open func(string) ([]byte, error), exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
+func read(source, dir string, open agentfile.Open, exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
 	file, err := agentfile.Read(source, open, agentfile.Options{
 		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists,
 	})
