@@ -1,10 +1,12 @@
 package agentfile
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
@@ -63,6 +65,9 @@ type Options struct {
 	// Exists reports whether a name that the file gives is there, for files that
 	// are not read, such as manifests. Nil believes all names.
 	Exists func(name string) bool
+	// Check says what is wrong with a tool, as whoever does its work on this machine
+	// knows: pointers are below the tool, such as /command/program. Nil believes all.
+	Check func(t Tool) []artifact.Problem
 }
 
 // Open gives the content of a file by its name, with forward slashes. It is to read
@@ -86,7 +91,7 @@ func Read(source string, open Open, o Options) (*Agent, error) {
 	}
 	r := artifact.NewReader(l.doc)
 	l.read(r)
-	if err := errors.Join(append([]error{r.Err()}, l.problems...)...); err != nil {
+	if err := l.refusal(r.Err()); err != nil {
 		return nil, err
 	}
 	if o.NowMS != 0 {
@@ -95,6 +100,26 @@ func Read(source string, open Open, o Options) (*Agent, error) {
 		}
 	}
 	return l.agent, nil
+}
+
+// refusal joins all problems: those of the agent file in the order of its text, then
+// those of the files that it names.
+func (l *loader) refusal(first error) error {
+	own := &artifact.DocumentError{Source: l.agent.Source}
+	errs := []error{nil}
+	for _, err := range append([]error{first}, l.problems...) {
+		var document *artifact.DocumentError
+		if errors.As(err, &document) && document.Source == own.Source {
+			own.Problems = append(own.Problems, document.Problems...)
+		} else {
+			errs = append(errs, err)
+		}
+	}
+	if own.Problems != nil {
+		slices.SortStableFunc(own.Problems, func(a, b artifact.Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+		errs[0] = own
+	}
+	return errors.Join(errs...)
 }
 
 // loader reads one agent.

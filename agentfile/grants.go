@@ -1,7 +1,6 @@
 package agentfile
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,8 +69,8 @@ func (l *loader) checkGrants() error {
 		missing.add(a.Source, 1, 1, "", denial)
 	}
 	l.walk("", visit{policy: a.Policy}, missing)
-	if l.problems != nil {
-		return errors.Join(l.problems...)
+	if err := l.refusal(nil); err != nil {
+		return err
 	}
 	if missing.Missing != nil {
 		return missing
@@ -175,6 +174,9 @@ func (l *loader) unknownName(n *graph.Node, above []string) string {
 	case graph.KindCall:
 		if slices.Contains(above, n.Name) {
 			return fmt.Sprintf("node %s: graph %s would call itself", n.ID, n.Name)
+		}
+		if g := a.Graphs[n.Name].Graph; g != nil && !n.Digest.IsZero() && n.Digest != g.Digest {
+			return fmt.Sprintf("node %s names another digest than graph %s has, which is %s", n.ID, n.Name, g.Digest)
 		}
 		return missing("graph", "graphs", keysOf(a.Graphs))
 	}

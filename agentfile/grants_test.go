@@ -255,3 +255,15 @@ func TestMissingGrantsOfAFile(t *testing.T) {
 		t.Errorf("got\n%v\nwant\n%s", missing, want)
 	}
 }
+
+// TestCallOfAnotherGraph: a node that names the digest of the graph it calls.
+func TestCallOfAnotherGraph(t *testing.T) {
+	digest := childDigest(t)
+	if missing := missingOf(t, needyFiles(t, "call: child,", "call: child, digest: "+digest+",")); missing != nil {
+		t.Error(missing)
+	}
+	_, err := read(needyFiles(t, "call: child,", "call: child, digest: "+artifact.Sum([]byte("other")).String()+","))
+	if want := "agent.yaml:13:5: node f names another digest than graph child has, which is " + digest; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

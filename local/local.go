@@ -87,13 +87,14 @@ func reason(err error) error {
 }
 
 func read(source, dir string, open agentfile.Open, exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
-	file, err := agentfile.Read(source, open, agentfile.Options{
-		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists,
+	a := &Agent{Dir: dir}
+	var err error
+	a.Agent, err = agentfile.Read(source, open, agentfile.Options{
+		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists, Check: a.check,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Agent: file, Dir: dir}
 	if err := a.wire(o); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}

@@ -78,10 +78,7 @@ func (a *Agent) openPorts(lookup func(string) (string, bool), secret secrets, o 
 		case t.Endpoint != nil:
 			endpoints[name] = endpoint(t.Endpoint)
 		case t.Module != nil:
-			data := t.Module.Bytes
-			modules[name] = wasm.Module{
-				Open: func() ([]byte, error) { return data, nil }, Digest: t.Module.Digest, Export: t.Module.Function, MemoryBytes: t.Module.MemoryBytes,
-			}
+			modules[name] = module(t.Module)
 		case t.Claims != nil:
 			graphs[name] = claims.Config{Graph: &journal{path: a.path(t.Claims.File), name: name, now: o.now}}
 		}
@@ -151,6 +148,12 @@ func endpoint(e *agentfile.Endpoint) http.Endpoint {
 	return http.Endpoint{
 		Headers: e.Headers, Set: e.Set, Secrets: credentials, Answer: e.Answer, Statuses: e.Statuses, Redirects: e.Redirects,
 		KeyHeader: e.KeyHeader, Idempotent: e.Idempotent,
+	}
+}
+
+func module(m *agentfile.Module) wasm.Module {
+	return wasm.Module{
+		Open: func() ([]byte, error) { return m.Bytes, nil }, Digest: m.Digest, Export: m.Function, MemoryBytes: m.MemoryBytes,
 	}
 }
 
