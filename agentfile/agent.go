@@ -38,6 +38,8 @@ type Agent struct {
 	Approvers map[string]ed25519.PublicKey
 
 	Warnings []Warning
+
+	doc *artifact.Document // of the file
 }
 
 // Child is a graph that call nodes run.
@@ -89,6 +91,7 @@ func Read(source string, open Open, o Options) (*Agent, error) {
 	if l.doc, err = artifact.ParseDocument(data, source); err != nil {
 		return nil, err
 	}
+	l.agent.doc = l.doc
 	r := artifact.NewReader(l.doc)
 	l.read(r)
 	if err := l.refusal(r.Err()); err != nil {

@@ -106,33 +106,9 @@ func TestFullExample(t *testing.T) {
 	if c.Dir != "work" || c.GraceMS != 2000 || a.Tools["program"].Kind() != policy.KindExec {
 		t.Errorf("command %+v", c)
 	}
-	state, err := a.State(artifact.Value{})
+	state, err := a.State(artifact.DocumentOf(artifact.ObjectValue(), "input"))
 	if err != nil || state.String() != `{"n":1}` {
 		t.Errorf("state %s, %v", state, err)
-	}
-}
-
-func TestState(t *testing.T) {
-	text := small + "input: {type: object, required: [n], properties: {n: {type: integer, maximum: 9}}, additionalProperties: false}\n"
-	a, err := read(map[string]string{"agent.yaml": text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for input, want := range map[string]string{
-		`{"n":3}`:        "",
-		`{}`:             `must have the member "n"`,
-		`{"n":10}`:       "/n must be at most 9",
-		`{"n":1,"nn":2}`: `/nn is not a known member; did you mean "n"?`,
-		`[1]`:            "must be an object",
-	} {
-		v, err := artifact.ParseValue([]byte(input))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = a.State(v)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", input, err, want)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package agentfile
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/graph"
@@ -74,32 +73,4 @@ func (l *loader) compilePack(p part, agent string) {
 		l.agent.Warnings = append(l.agent.Warnings, Warning{p.at.doc.Source(), x.Line, x.Column, x.Text})
 	}
 	l.agent.Policy = compiled
-}
-
-// State gives the initial state for an input: the members of the input over those
-// of initial. The error names every violation.
-func (a *Agent) State(input artifact.Value) (artifact.Value, error) {
-	if input.IsNull() {
-		input = artifact.ObjectValue()
-	}
-	if input.Kind() != artifact.KindObject {
-		return artifact.Value{}, fmt.Errorf("the input is %s, and must be an object", input.Kind())
-	}
-	if a.Input != nil {
-		var problems []artifact.Problem
-		for _, v := range a.Input.Validate(input) {
-			problems = append(problems, artifact.Problem{Pointer: v.Pointer, Text: strings.TrimSpace(v.Pointer + " " + v.Message)})
-		}
-		if problems != nil {
-			return artifact.Value{}, &artifact.DocumentError{Source: "input", Problems: problems}
-		}
-	}
-	state := a.Initial
-	for _, m := range input.Members() {
-		state = state.With(m.Name, m.Value)
-	}
-	if err := a.Schema.Validate(state); err != nil {
-		return artifact.Value{}, fmt.Errorf("input: the state does not fit the graph: %w", err)
-	}
-	return state, nil
 }

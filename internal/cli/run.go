@@ -79,7 +79,7 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	if err != nil {
 		return grantHint(err)
 	}
-	input, err := o.jsonFlag(&o.input, "input")
+	input, err := o.documentFlag(&o.input, "input")
 	if err != nil {
 		return err
 	}
