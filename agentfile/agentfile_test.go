@@ -74,6 +74,7 @@ func TestProblems(t *testing.T) {
 		{"handler", "tool: lookup\n      reads: [/n]\n      args: {n: =state.n}\n      set: {/r: =result.r}", "handler: lookup\n      writes: [/r]", `agent.yaml:8:5: node ask runs the handler lookup, which is Go code`},
 		{"no way to do it", "answers: [{result: {r: ok}}]", "write: true", `agent.yaml:20:5: tool lookup: write one of answers, command, http, wasm and claims`},
 		{"another version", "version: 1", "version: 3", `agent.yaml:1:10: version 3 is not known`},
+		{"no room for an answer", "tools:\n  lookup:\n    answers", "models: {m: {max_output_tokens: 0, answers: [{text: a}]}}\ntools:\n  lookup:\n    answers", "agent.yaml:18:33: max_output_tokens is 0, so that no model could answer"},
 		{"missing file", "graph:\n  state", "state: nowhere.json\ngraph:\n  state", `agent.yaml:3:8: nowhere.json: no such file`},
 		{"not granted", "tools: {lookup: {limits: {calls: 2}}}", "models: {}", "agent.yaml:8:5: node ask: the pack has no section tools, so no tool is granted"},
 		{"expired", "  limits: {steps: 5}\n  tools", "  expires: 2020-01-01T00:00:00Z\n  limits: {steps: 5}\n  tools", "agent.yaml:1:1: the pack does not admit the agent: expired at 2020-01-01"},
@@ -109,6 +110,31 @@ func TestFullExample(t *testing.T) {
 	state, err := a.State(artifact.DocumentOf(artifact.ObjectValue(), "input"))
 	if err != nil || state.String() != `{"n":1}` {
 		t.Errorf("state %s, %v", state, err)
+	}
+}
+
+// TestApprovers: whose decision a signature is never depends on the order in which
+// names are looked at.
+func TestApprovers(t *testing.T) {
+	const k1, k2 = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw="
+	for _, c := range []struct{ approvers, want string }{
+		{"  maria: " + k1 + "\n  john: " + k2, ""},
+		{"  maria: " + k1 + "\n  john: " + k1, "agent.yaml:23:9: approver john has the key of maria, agent.yaml:22:3; write one name for one key"},
+		{"  maria: " + k1 + "\n  Maria: " + k2, `agent.yaml:23:3: approver "Maria" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  maria: " + k1 + "\n  \" maria\\t\": " + k2, `agent.yaml:23:3: approver " maria\t" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  STRASSE: " + k1 + "\n  straſse: " + k2, `agent.yaml:23:3: approver "straſse" is "STRASSE" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  maria: " + k1 + "\n  MARIA: " + k1, `agent.yaml:23:3: approver "MARIA" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person` +
+			"\nagent.yaml:23:10: approver MARIA has the key of maria, agent.yaml:22:3; write one name for one key"},
+		{"  maria: abc", "agent.yaml:22:10: approver maria: "},
+	} {
+		a, err := read(map[string]string{"agent.yaml": small + "approvers:\n" + c.approvers + "\n"})
+		if c.want == "" {
+			if err != nil || len(a.Approvers) != 2 {
+				t.Errorf("%v", err)
+			}
+		} else if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Count(err.Error(), "\n") != strings.Count(c.want, "\n") {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
 	}
 }
 
