@@ -107,6 +107,9 @@ func TestFullExample(t *testing.T) {
 	if c.Dir != "work" || c.GraceMS != 2000 || a.Tools["program"].Kind() != policy.KindExec {
 		t.Errorf("command %+v", c)
 	}
+	if needed := a.NeededSecrets(); len(needed) != 1 || needed[0].Handle != "api" || needed[0].Variable != "API_TOKEN" || strings.Join(needed[0].Tools, " ") != "program request" || needed[0].Line == 0 {
+		t.Errorf("secrets %+v", needed)
+	}
 	state, err := a.State(artifact.DocumentOf(artifact.ObjectValue(), "input"))
 	if err != nil || state.String() != `{"n":1}` {
 		t.Errorf("state %s, %v", state, err)

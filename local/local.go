@@ -58,6 +58,13 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
+func (o Options) lookupEnv() func(string) (string, bool) {
+	if o.LookupEnv == nil {
+		return os.LookupEnv
+	}
+	return o.LookupEnv
+}
+
 // ReadAgent reads an agent file and checks everything about it. It starts nothing.
 func ReadAgent(file string, o Options) (*Agent, error) {
 	dir, err := os.Getwd()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,20 +35,16 @@ func (a *Agent) wire(o Options) error {
 			}
 		}
 	}
-	lookup := o.LookupEnv
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
+	lookup := o.lookupEnv()
 	secret := func(_ context.Context, handle string) (string, error) {
 		variable, ok := a.Secrets[handle]
 		if !ok {
 			return "", fmt.Errorf("no secret has the handle %q", handle)
 		}
-		value, ok := lookup(variable)
-		if !ok {
-			return "", fmt.Errorf("the secret %s is not set: export %s", handle, variable)
+		if value, _ := lookup(variable); value != "" {
+			return value, nil
 		}
-		return value, nil
+		return "", fmt.Errorf("the secret %s is not set: export %s", handle, variable)
 	}
 	a.ports = map[string]engine.Port{answersPort: answers(a.Tools)}
 	tools, err := a.openPorts(lookup, secret, o)

@@ -92,9 +92,13 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 			return err
 		}
 	}
+	secrets := agent.CheckSecrets(settings)
 	if o.check {
-		o.warn(agent)
+		o.warn(agent, secrets)
 		return o.writeChecked(agent)
+	}
+	if secrets != nil {
+		return secrets
 	}
 	return o.start(ctx, agent, state, settings, watch)
 }
@@ -140,10 +144,17 @@ func (o *runOptions) newID(ctx context.Context, rt *local.Runtime, agent *local.
 	return o.id.text, nil
 }
 
-// warn says what compiling found besides errors.
-func (o *runOptions) warn(a *local.Agent) {
+// warn says what compiling found besides errors, and which secrets a run would lack
+// here: where agents are checked there often are none.
+func (o *runOptions) warn(a *local.Agent, secrets error) {
 	for _, w := range a.Warnings {
 		o.say(placeText(w.Source, w.Line, w.Column) + ": warning: " + w.Text)
+	}
+	var missing *artifact.DocumentError
+	if errors.As(secrets, &missing) {
+		for _, p := range missing.Problems {
+			o.say(placeText(missing.Source, p.Line, p.Column) + ": warning: " + p.Text)
+		}
 	}
 }
 
