@@ -120,7 +120,7 @@ func (j *judge) foreseePart(c *Planned, p *part) {
 func (c *Planned) nothingFits(g *Grant) bool {
 	switch {
 	case c.Kind == KindHTTP:
-		return c.UnknownURL && len(g.Hosts) == 0 || c.UnknownAction && len(g.Methods) == 0
+		return c.UnknownURL && someURL(g) == "" || c.UnknownAction && len(g.Methods) == 0
 	case c.Kind == KindClaims:
 		return c.UnknownAction && len(g.Actions) == 0
 	}
@@ -137,9 +137,27 @@ func (c *Planned) likely(g *Grant) Call {
 		call.Action = firstOf(g.Actions, claimActions[0])
 	}
 	if c.UnknownURL {
-		call.URL = firstOf(g.Schemes, "https") + "://" + firstOf(g.Hosts, "host.invalid")
+		call.URL = someURL(g)
 	}
 	return call
+}
+
+// someURL gives an address that a grant permits, or "" if there is none: a host with
+// the usual port of its scheme is never asked for by that name.
+func someURL(g *Grant) string {
+	schemes := g.Schemes
+	if schemes == nil {
+		schemes = []string{"https"}
+	}
+	for _, scheme := range schemes {
+		for _, host := range g.Hosts {
+			address := scheme + "://" + host
+			if _, asked, problem := splitURL(address); problem == "" && asked == host {
+				return address
+			}
+		}
+	}
+	return ""
 }
 
 func firstOf(list []string, otherwise string) string {

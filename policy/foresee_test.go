@@ -174,8 +174,13 @@ exec:
 http:
   api: {hosts: [a.test], methods: [GET], when: ["action == 'GET'"]}
   two: {hosts: [a.test], methods: [GET, POST], when: ["action == 'POST'"]}
+  port: {hosts: ["a.test:443", b.test], methods: [GET]}
+  ports: {hosts: ["a.test:443"], methods: [GET]}
+  cleartext: {hosts: ["a.test:443"], methods: [GET], schemes: [http, https]}
+  nowhere: {hosts: [], methods: [GET]}
 claims:
   facts: {actions: [read]}
+  nothing: {actions: []}
 `
 
 func TestForesee(t *testing.T) {
@@ -225,6 +230,11 @@ func TestForesee(t *testing.T) {
 
 		{"method and address unknown", request("api", "", ""), "", ""},
 		{"a condition over an unknown method", request("two", "", ""), "", ""},
+		{"an address at one of the hosts", request("port", "GET", ""), "", ""},
+		{"a host that is never asked for", request("ports", "GET", ""), "the grant names nothing that http ports may do", "say what http ports may do"},
+		{"the same over http", request("cleartext", "GET", ""), "", ""},
+		{"no host", request("nowhere", "", ""), "the grant names nothing that http nowhere may do", "say what http nowhere may do"},
+		{"no action to take", claim("nothing", "", true), "the grant names nothing that claims nothing may do", "say what claims nothing may do"},
 		{"method unknown", request("api", "", "https://b.test/"), "host b.test is not granted; did you mean \"a.test\"?", "add b.test to hosts of http.api"},
 		{"address unknown", request("api", "POST", ""), `method POST is not granted|condition "action == 'GET'" is false`, "add POST to methods of http.api"},
 		{"nothing granted, all known", request("other", "GET", "https://b.test/"), "http other is not granted", "grant http other\n    hosts: [b.test]\n    methods: [GET]\n"},
@@ -251,7 +261,7 @@ func TestForesee(t *testing.T) {
 				return
 			}
 			words, yaml, _ := strings.Cut(c.fix, "\n")
-			if !strings.HasPrefix(d.Fix.Words, words) || !strings.HasSuffix(d.Fix.YAML, yaml) || strings.Contains(words, "which the graph") != (d.Fix.YAML == "" && !strings.Contains(words, "malformed")) {
+			if !strings.HasPrefix(d.Fix.Words, words) || !strings.HasSuffix(d.Fix.YAML, yaml) || (d.Fix.YAML == "") != (strings.Contains(words, "which the graph") || strings.Contains(words, "malformed") || strings.HasPrefix(words, "say what")) {
 				t.Errorf("fix %s\n%s\nwant %s\n%s", d.Fix.Words, d.Fix.YAML, words, yaml)
 			}
 		})
