@@ -104,12 +104,38 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// TestMissingSecret: a secret that is not set fails the call, by name, and the
-// graph may route by that.
+// TestMissingSecret: a secret that is not set, or empty, fails the call, by name, and
+// the graph may route by that.
 func TestMissingSecret(t *testing.T) {
-	report, err := start(t, local.Options{LookupEnv: func(string) (string, bool) { return "", false }})
-	if err != nil || report.Result.String() != `"failed"` {
-		t.Errorf("%s %s %v", report.Status, report.Result, err)
+	for _, set := range []bool{false, true} {
+		report, err := start(t, local.Options{LookupEnv: func(string) (string, bool) { return "", set }})
+		if err != nil || report.Result.String() != `"failed"` {
+			t.Errorf("%s %s %v", report.Status, report.Result, err)
+		}
+	}
+}
+
+// TestCheckSecrets: an empty secret is none, and no value is said.
+func TestCheckSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "agent.yaml", []byte(program))
+	agent, err := local.ReadAgent("agent.yaml", local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		value string
+		set   bool
+		want  string
+	}{
+		{"", false, "agent.yaml:31:3: secret api: API_TOKEN is not set, and it is needed by show; export it"},
+		{"", true, "agent.yaml:31:3: secret api: API_TOKEN is empty, and it is needed by show; export it"},
+		{"planted-2f8e61c0", true, ""},
+	} {
+		err := agent.CheckSecrets(local.Options{LookupEnv: func(name string) (string, bool) { return c.value, c.set && name == "API_TOKEN" }})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%q: %v, want %s", c.value, err, c.want)
+		}
 	}
 }
 

@@ -69,6 +69,14 @@ type Reason struct {
 	Rule    string
 }
 
+// Reasons lists why the call is refused, what decided first; none of no denial.
+func (d *Denial) Reasons() []Reason {
+	if d == nil {
+		return nil
+	}
+	return append([]Reason{{d.Code, d.Message, d.Rule}}, d.Also...)
+}
+
 // String gives the code, message and rule in one line.
 func (d *Denial) String() string {
 	return string(d.Code) + ": " + d.Message + " (" + d.Rule + ")"

@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -255,6 +257,37 @@ func TestDurations(t *testing.T) {
 	for _, millis := range []uint64{0, 1, 999, 1000, 60_000, 90_000, 86_400_000, 123_456_789} {
 		if got, ok := policy.ParseDuration(policy.FormatDuration(millis)); !ok || got != millis {
 			t.Errorf("%d: %s", millis, policy.FormatDuration(millis))
+		}
+	}
+}
+
+// TestPlacesOfVersion1: errors keep the text of the contract, and say where and
+// what to do.
+func TestPlacesOfVersion1(t *testing.T) {
+	const manifest = `{"version":1,"id":"a","metadata":{"name":"A","description":"d"},"agents":{},` + "\n" + `"tools":[],"namespaces":[],"argument_constraints":{},"capability_bindings":{},`
+	for _, c := range []struct{ text, want, v1 string }{
+		{"version: 1\nid: a\nbudget:\n  max_cals: 3\n", `p:4:3: PackLoad("invalid native pack line:   max_cals: 3"); did you mean "max_calls"?`, ""},
+		{"version: 1\nID: a\n", `p:2:1: PackLoad("invalid native pack line: ID: a"); did you mean "id"?`, ""},
+		{"version: 1\n\nid: a\nversion: 1\n", `p:4:1: PackLoad("invalid native pack line: version: 1"); version is there already`, ""},
+		{"version: 1\nbudget:\n    max_calls: 1\n", `p:3:5: PackLoad("invalid native pack line:     max_calls: 1"); begin keys of authority and budget with two blanks, and others with none`, ""},
+		{"version: 1\nid\n", `p:2:1: PackLoad("invalid native pack line: id"); write KEY: VALUE`, ""},
+		{"version: 1\ntools: a\n", `p:2:1: PackLoad("native tools must be a bracketed list")`, ""},
+		{"version: 1\nid: a\n", `p:1:1: PackLoad("native pack is incomplete or unsupported"); it needs version: 1, an id, and a budget with max_calls above 0`, ""},
+		{"version: 1\nid: \u00e4\xff\n", `p:2:6: PackLoad("native pack is not UTF-8: invalid utf-8 sequence of 1 bytes from index 17")`, ""},
+		{manifest + `"budget":{"max_calls":1,"max_units":0}}`, "p:2:88: max_duration_ms is missing", `PackLoad("p:2:88: max_duration_ms is missing")`},
+	} {
+		_, err := policy.ReadPack([]byte(c.text), "p")
+		var v1 *policy.V1Error
+		var document *artifact.DocumentError
+		if err == nil || err.Error() != c.want || !errors.As(err, &v1) || !errors.As(err, &document) || document.Error() != c.want {
+			t.Errorf("%q\ngot  %v\nwant %s", c.text, err, c.want)
+			continue
+		}
+		if want := cmp.Or(c.v1, v1.Error()); v1.Error() != want || c.v1 == "" && !strings.Contains(c.want, v1.Error()) {
+			t.Errorf("%q: the contract's text is %s, want %s", c.text, v1, want)
+		}
+		if _, err := policy.ParseNative([]byte(c.text)); c.v1 == "" && (err == nil || err.Error() != v1.Error()) {
+			t.Errorf("%q: %v", c.text, err)
 		}
 	}
 }

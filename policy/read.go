@@ -17,8 +17,8 @@ const (
 
 // ReadPack reads a pack in any of its forms: version 2 in YAML or JSON, version 1
 // as a JSON manifest or as native .knolo text. Source names the text in errors.
-// Errors of version 2 are *[artifact.DocumentError] with every problem and its
-// position; those of version 1 are *[V1Error] with the text of the contract.
+// Errors are *[artifact.DocumentError] to [errors.As], with every problem and its
+// position; those of version 1 are a *[V1Error] too, with the text of the contract.
 func ReadPack(data []byte, source string) (*Pack, error) {
 	text := strings.TrimLeft(string(data), " \t\r\n")
 	switch {
@@ -56,9 +56,9 @@ func statedVersion(text string) string {
 }
 
 func readManifestPack(data []byte, source string) (*Pack, error) {
-	m, err := ParseManifest(data, source)
+	m, err := parseManifest(data, source)
 	if err != nil {
-		return nil, err
+		return nil, placeManifest(err)
 	}
 	p := packOf(m.DeclarationV1)
 	p.Description, p.manifest = m.Description, artifact.Some(m)
@@ -71,9 +71,9 @@ func readManifestPack(data []byte, source string) (*Pack, error) {
 }
 
 func readNativePack(data []byte, source string) (*Pack, error) {
-	n, err := ParseNative(data)
+	n, at, err := parseNative(data)
 	if err != nil {
-		return nil, err
+		return nil, at.of(err, source)
 	}
 	p := packOf(n.DeclarationV1)
 	p.native = artifact.Some(n)

@@ -60,7 +60,7 @@ func (o *explainOptions) judge(file, kindName, target string) error {
 	}
 	call := policy.Call{Kind: kind, Name: target, NowMS: o.Now().UnixMilli()}
 	if o.args.set {
-		doc, err := artifact.ParseDocument([]byte(o.args.text), "--args")
+		doc, err := parseGiven([]byte(o.args.text), "--args")
 		if err != nil {
 			return err
 		}
