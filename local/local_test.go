@@ -289,3 +289,48 @@ func TestTwoStoresOfAFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestFleetWithoutSecrets leaves runs alone whose secrets are not there.
+func TestFleetWithoutSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.yaml")
+	const text = `version: 1
+id: paying
+graph: {state: {/n: number?}, entry: w, limits: {max_steps: 5, timeout: 1h}, nodes: {w: {wait: {for: 1m}, next: p}, p: {tool: post, args: {method: POST, url: "https://pay.example.com/"}, next: d}, d: {end: 1}}}
+pack: {http: {post: {hosts: [pay.example.com], methods: [POST]}}}
+secrets: {token: {env: PAY_TOKEN}}
+tools: {post: {http: {secrets: {Authorization: {handle: token, prefix: "Bearer "}}}}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	value := ""
+	o := local.Options{LookupEnv: func(string) (string, bool) { return value, value != "" }}
+	agent, err := local.ReadAgent(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(dir, "writ.db")
+	rt, err := local.Open(t.Context(), db, agent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if err := agent.Keep(db, "run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.Engine.Start(t.Context(), engine.Request{Exec: "run", Definition: agent.Definition, State: artifact.ObjectValue()}); err != nil {
+		t.Fatal(err)
+	}
+	fleet, err := local.NewFleet(db, rt.Store, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Engine(t.Context(), "run"); err == nil || !strings.Contains(err.Error(), "PAY_TOKEN is not set") {
+		t.Errorf("without its secret: %v", err)
+	}
+	value = "s3cret"
+	if _, err := fleet.Engine(t.Context(), "run"); err != nil {
+		t.Errorf("with its secret: %v", err)
+	}
+}

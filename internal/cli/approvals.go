@@ -281,6 +281,9 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		a, err := o.question(ctx, rt.Store, exec)
+		if err == nil && approve {
+			err = agent.CheckSecrets(local.Options{}) // before anything is approved that cannot be done here
+		}
 		if err != nil {
 			return engine.Report{}, err
 		}
