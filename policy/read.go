@@ -248,11 +248,9 @@ func readApproval(f artifact.Field) *ApprovalRule {
 		r.Method = artifact.Some(method)
 	}
 	if q := o.May("quorum"); q.Present() {
-		if r.Quorum = uint64(q.Uint32()); r.Quorum == 0 && q.Kind() == artifact.KindNumber {
-			q.Report("quorum is 0; write at least 1, or remove approval")
-		}
+		r.Quorum = ReadQuorum(q)
 	}
-	r.ExpiresMS = readDuration(o.May("expires"))
+	r.ExpiresMS = ReadDuration(o.May("expires"))
 	o.RefuseUnknown()
 	return r
 }
@@ -265,7 +263,7 @@ func readBlobs(f artifact.Field) map[string]uint64 {
 			m[class] = Forever
 			continue
 		}
-		if m[class] = readDuration(retention); m[class] == 0 && retention.Kind() == artifact.KindString {
+		if m[class] = ReadDuration(retention); m[class] == 0 && retention.Kind() == artifact.KindString {
 			retention.Report("retention of %s is no time; write a duration or forever, or remove the class", class)
 		}
 	}

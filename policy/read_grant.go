@@ -39,7 +39,7 @@ func readGrant(k Kind, f artifact.Field, depth int) *Grant {
 	g.When = readConditions(o.May("when"))
 	g.Limits = readLimits(o.May("limits"), grantResources...)
 	g.PerCall = readLimits(o.May("per_call"), perCallResources...)
-	g.TimeoutMS = readDuration(o.May("timeout"))
+	g.TimeoutMS = ReadDuration(o.May("timeout"))
 	if a := o.May("approval"); a.Present() {
 		g.Approval = readApproval(a)
 	}
