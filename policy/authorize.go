@@ -247,7 +247,9 @@ func (j *judge) notGranted(c *Call) {
 			code = CodeToolNotAllowed
 		}
 		j.deny(code, l.name, "%s", message)
-		j.fix.grant(l, c)
+		if c.Kind != KindExec || !j.hidesArguments() {
+			j.fix.grant(l, c)
+		}
 	}
 }
 
@@ -314,12 +316,12 @@ func (j *judge) arguments(c *Call, p *part) {
 	case p.v1:
 		if !SatisfiesV1(p.grant.Arguments, c.arguments()) {
 			j.deny(CodeArgumentDenied, p.rule+".arguments", "arguments violate policy")
-			j.fix.remove(p.layer, []string{"argument_constraints", c.Name}, "drop the constraint of %s", c.Name)
+			j.fix.argumentsV1(p, c.Name, c.arguments())
 		}
 	case p.schema != nil:
 		if v := p.schema.Validate(c.arguments()); v != nil {
 			j.deny(CodeArgumentDenied, p.rule+".arguments"+v[0].Rule, "%s", schema.Explain(v))
-			j.fix.arguments(p, j.policy.options.Schemas, c.arguments(), v)
+			j.fix.arguments(p, j.policy.options, j.policy.redact, c.arguments())
 		}
 	}
 }

@@ -77,6 +77,14 @@ func drawCommon(t *rapid.T, kind policy.Kind) []string {
 	return parts
 }
 
+// drawDigests gives one digest, or a list.
+func drawDigests(t *rapid.T, of ...string) string {
+	if maybe(t, "list") {
+		return "[" + digest(pick(t, "digest", of...)).String() + ", " + digest("other").String() + "]"
+	}
+	return digest(pick(t, "digest", of...)).String()
+}
+
 func drawGrant(t *rapid.T, kind policy.Kind, depth int) string {
 	parts := drawCommon(t, kind)
 	add := func(s string) { parts = append(parts, s) }
@@ -88,13 +96,16 @@ func drawGrant(t *rapid.T, kind policy.Kind, depth int) string {
 	case policy.KindExec:
 		add("program: " + pick(t, "program", "/bin/a", "/bin/b"))
 		if maybe(t, "args") {
-			add("args: " + pick(t, "args", `[]`, `[x]`, `[x, {match: "-?[a-z]+"}]`, `[{match: ".*", repeat: true}]`, `["-x"]`))
+			add("args: " + pick(t, "args", `[]`, `[x]`, `[x, {match: "-?[a-z]+"}]`, `[{match: "[a-z]*", repeat: true}]`, `["-x"]`))
 		}
 		if maybe(t, "env") {
 			add("env: " + pick(t, "env", "[]", "[HOME]", "[HOME, LANG]"))
 		}
 		if maybe(t, "flags") {
 			add("allow_model_flags: true")
+		}
+		if maybe(t, "also") {
+			add("also: " + pick(t, "also", `[]`, `[{args: ["-x"]}]`, `[{program: /bin/c, args: [x]}, {args: []}]`))
 		}
 	case policy.KindHTTP:
 		add("hosts: " + pick(t, "hosts", "[a.test]", `["a.test:8080", b.test]`))
@@ -103,7 +114,7 @@ func drawGrant(t *rapid.T, kind policy.Kind, depth int) string {
 			add("schemes: " + pick(t, "schemes", "[http]", "[http, https]"))
 		}
 	case policy.KindWASM:
-		add("module: " + digest(pick(t, "module", "m1", "m2")).String())
+		add("module: " + drawDigests(t, "m1", "m2"))
 		if maybe(t, "memory") {
 			add("memory_bytes: " + pick(t, "memory", "1000", "99999999"))
 		}
@@ -122,7 +133,7 @@ func drawGrant(t *rapid.T, kind policy.Kind, depth int) string {
 		add("actions: " + pick(t, "actions", "[read]", "[propose, read]", "[commit, propose, read]"))
 	case policy.KindHandoff:
 		if maybe(t, "graph") {
-			add("graph: " + digest(pick(t, "graph", "g1", "g2")).String())
+			add("graph: " + drawDigests(t, "g1", "g2"))
 		}
 		if depth == 0 && maybe(t, "authority") {
 			add("authority: " + drawAuthority(t, 1))
@@ -247,7 +258,10 @@ func drawAmount(t *rapid.T) policy.Amount {
 }
 
 func drawCall(t *rapid.T) policy.Call {
-	kind := policy.Kind(rapid.IntRange(0, int(policy.KindState)).Draw(t, "kind"))
+	return drawCallOf(t, policy.Kind(rapid.IntRange(0, int(policy.KindState)).Draw(t, "kind")))
+}
+
+func drawCallOf(t *rapid.T, kind policy.Kind) policy.Call {
 	c := policy.Call{
 		Kind: kind, Name: pick(t, "name", namesOf(kind)...), Namespace: pick(t, "namespace", "", "", "n", "m"), Write: maybe(t, "write"),
 		Capability: pick(t, "capability", "", "", "a", "b"), Reserve: drawAmount(t), NowMS: pick[int64](t, "now", now, 1_590_000_000_000),
@@ -268,7 +282,7 @@ func drawCall(t *rapid.T) policy.Call {
 	switch kind {
 	case policy.KindExec:
 		c.Program = pick(t, "program", "/bin/a", "/bin/b")
-		c.Argv = pick(t, "argv", nil, inputs("x"), inputs("x", "-ab"), inputs("-x"))
+		c.Argv = pick(t, "argv", nil, inputs("x"), inputs("x", "-ab"), inputs("-x"), inputs("x", "ab1"), inputs("x", "ab", "cd"))
 		if len(c.Argv) > 0 && maybe(t, "tainted") {
 			c.Argv[len(c.Argv)-1].Taint = policy.FromModel
 		}
@@ -324,9 +338,9 @@ var noFix = []policy.Code{
 }
 
 // The change that a denial proposes permits the call, and is read from its YAML
-// alone.
+// alone. It refuses nothing that was permitted, and no part of it is needless.
 func TestFixPermits(t *testing.T) {
-	fixed, without := 0, 0
+	fixed, without, kept, parts := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text, agent := drawPack(t)
 		p := compileDrawn(t, text, agent)
@@ -358,8 +372,76 @@ func TestFixPermits(t *testing.T) {
 			t.Fatalf("%v\nalso %v\nfix: %s\n%s\nstill: %v\n%+v\n%s", d, d.Also, d.Fix.Words, d.Fix.YAML, again, call, text)
 		}
 		fixed++
+		for range 8 {
+			other := drawCallOf(t, call.Kind)
+			if maybe(t, "same name") {
+				other.Name, other.Namespace, other.Capability, other.Reserve = call.Name, "", "", policy.Amount{}
+			}
+			for _, state := range []*policy.Ledger{l, p.Ledger()} {
+				if _, d := p.Authorize(other, state); d != nil {
+					continue
+				}
+				kept++
+				if _, narrowed := after.Authorize(other, rebind(t, state, after)); narrowed != nil {
+					t.Fatalf("fix: %s\n%s\n%s\nrefuses what was permitted: %v\n%+v", d.Fix.Words, d.Fix.YAML, text, narrowed, other)
+				}
+			}
+		}
+		for _, smaller := range smallerPatches(before.Value(), patch.Value(), false) {
+			pack, err := policy.ReadPack([]byte(policy.MergePatch(before.Value(), smaller).String()), "p.yaml")
+			if err != nil {
+				continue // no pack at all
+			}
+			parts++
+			o := options()
+			o.Agent = agent
+			less, _, err := policy.Compile(pack, o)
+			if err != nil {
+				continue
+			}
+			if _, d2 := less.Authorize(call, rebind(t, l, less)); d2 == nil {
+				t.Fatalf("fix: %s\n%s\n%s\nis enough without a part: %s\n%+v", d.Fix.Words, d.Fix.YAML, text, smaller, call)
+			}
+		}
 	})
-	t.Logf("%d denials undone by their fix, %d without one", fixed, without)
+	t.Logf("%d denials undone by their fix, %d without one; %d calls still permitted, %d smaller changes that are not enough", fixed, without, kept, parts)
+}
+
+// smallerPatches gives the patches that do a little less: without one of the
+// members or of what is new in a list, or with a number that is one less. Times are
+// as long as people can use, and stay. In a schema a keyword that is added only
+// restricts, and so does the graph of a handoff.
+func smallerPatches(before, patch artifact.Value, inSchema bool) []artifact.Value {
+	var list []artifact.Value
+	for _, m := range patch.Members() {
+		old, there := before.Get(m.Name)
+		if m.Name == "schemes" && !there {
+			old = artifact.StringValue("https") // the default
+		}
+		if there && !m.Value.IsNull() || !inSchema && m.Name != "expires" && m.Name != "duration" && m.Name != "graph" {
+			list = append(list, patch.Without(m.Name))
+		}
+		if m.Value.IsNull() && inSchema {
+			list = append(list, patch.Without(m.Name))
+		}
+		switch n, isNumber := m.Value.Uint(); {
+		case isNumber && n > 0 && !strings.HasPrefix(m.Name, "min"):
+			list = append(list, patch.With(m.Name, artifact.UintValue(n-1)))
+		case m.Value.Kind() == artifact.KindObject:
+			for _, smaller := range smallerPatches(old, m.Value, inSchema || m.Name == "arguments") {
+				list = append(list, patch.With(m.Name, smaller))
+			}
+		case m.Value.Kind() == artifact.KindArray && m.Name != "required":
+			for i, e := range m.Value.Elements() {
+				_, isValue := e.Get("enum")
+				isNew := !slices.ContainsFunc(old.Elements(), e.Equal) && !e.Equal(old)
+				if isNew && (isValue || !inSchema || m.Name == "enum" || m.Name == "type") {
+					list = append(list, patch.With(m.Name, artifact.ArrayValue(slices.Delete(slices.Clone(m.Value.Elements()), i, i+1)...)))
+				}
+			}
+		}
+	}
+	return list
 }
 
 // What a narrowed policy permits its parent permits.
