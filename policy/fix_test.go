@@ -1,8 +1,11 @@
 package policy_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/policy"
@@ -64,7 +67,7 @@ func TestFixOfEachKind(t *testing.T) {
 		},
 		{"http: {h: {hosts: [a.test], methods: [GET]}}", get("POST", "https://a.test/"), "http:\n  h:\n    methods: [GET, POST]\n", []policy.Call{get("GET", "https://a.test/")}, []policy.Call{get("PUT", "https://a.test/"), get("POST", "https://b.test/")}},
 		{"http: {h: {hosts: [a.test], methods: [GET]}}", get("GET", "https://b.test/"), "http:\n  h:\n    hosts: [a.test, b.test]\n", []policy.Call{get("GET", "https://a.test/")}, []policy.Call{get("GET", "http://b.test/"), get("GET", "https://c.test/")}},
-		{"wasm: {w: {module: " + digest("m1").String() + "}}", wasm("m2", 0), "wasm:\n  w:\n    module: [" + quotedDigests("m1", "m2") + "]\n", []policy.Call{wasm("m1", 0)}, []policy.Call{wasm("m3", 0), wasm("m2", 64 << 20)}},
+		{"wasm: {w: {module: " + digest("m1").String() + "}}", wasm("m2", 0), "wasm:\n  w:\n    module: [" + quotedDigests("m1", "m2") + "]\n", []policy.Call{wasm("m1", 0)}, []policy.Call{wasm("m3", 0), wasm("m2", 64<<20)}},
 		{"wasm: {w: {module: " + digest("m1").String() + "}}", wasm("m1", 32<<20), "wasm:\n  w:\n    memory_bytes: 33554432\n", []policy.Call{wasm("m1", 16<<20)}, []policy.Call{wasm("m1", 32<<20+1)}},
 		{"handoffs: {g: {graph: " + digest("g1").String() + "}}", graph("g2"), "handoffs:\n  g:\n    graph: [" + quotedDigests("g1", "g2") + "]\n", []policy.Call{graph("g1")}, []policy.Call{graph("g3")}},
 		{"claims: {c: {actions: [read]}}", claims("propose"), "claims:\n  c:\n    actions: [propose, read]\n", []policy.Call{claims("read")}, []policy.Call{claims("commit")}},
@@ -236,4 +239,116 @@ func TestReadListsOfDigestsAndExactCalls(t *testing.T) {
 	if sorted(one+", "+two) != sorted(two+", "+one) {
 		t.Error("the order of digests changes the pack hash")
 	}
+}
+
+// noFix are denials that no change of the pack undoes.
+var noFix = []policy.Code{
+	policy.CodeApprovalRequired, policy.CodeApprovalStale, policy.CodeApprovalMethod, policy.CodeApprovalSelf, policy.CodeInvalidContract,
+}
+
+// The change that a denial proposes permits the call, and is read from its YAML
+// alone. It refuses nothing that was permitted, and no part of it is needless.
+func TestFixPermits(t *testing.T) {
+	fixed, without, kept, parts := 0, 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		text, agent := drawPack(t)
+		p := compileDrawn(t, text, agent)
+		l := use(t, p, []policy.Call{drawCall(t), drawCall(t), drawCall(t)})
+		call := drawCall(t)
+		_, d := p.Authorize(call, l)
+		if d == nil {
+			return
+		}
+		codes := []policy.Code{d.Code}
+		for _, r := range d.Also {
+			codes = append(codes, r.Code)
+		}
+		if slices.ContainsFunc(codes, func(c policy.Code) bool { return slices.Contains(noFix, c) }) {
+			without++
+			if d.Fix.YAML != "" || d.Fix.Words == "" {
+				t.Fatalf("%v: fix %+v", d, d.Fix)
+			}
+			return
+		}
+		patch, err := artifact.ParseDocument([]byte(d.Fix.YAML), "fix.yaml")
+		if err != nil {
+			t.Fatalf("%v: the fix is no YAML: %v\n%s\n%s", d, err, d.Fix.YAML, text)
+		}
+		before, _ := artifact.ParseDocument([]byte(text), "p.yaml")
+		changed := policy.MergePatch(before.Value(), patch.Value())
+		after := compileDrawn(t, changed.String(), agent)
+		if _, again := after.Authorize(call, rebind(t, l, after)); again != nil {
+			t.Fatalf("%v\nalso %v\nfix: %s\n%s\nstill: %v\n%+v\n%s", d, d.Also, d.Fix.Words, d.Fix.YAML, again, call, text)
+		}
+		fixed++
+		for range 8 {
+			other := drawCallOf(t, call.Kind)
+			if maybe(t, "same name") {
+				other.Name, other.Namespace, other.Capability, other.Reserve = call.Name, "", "", policy.Amount{}
+			}
+			for _, state := range []*policy.Ledger{l, p.Ledger()} {
+				if _, d := p.Authorize(other, state); d != nil {
+					continue
+				}
+				kept++
+				if _, narrowed := after.Authorize(other, rebind(t, state, after)); narrowed != nil {
+					t.Fatalf("fix: %s\n%s\n%s\nrefuses what was permitted: %v\n%+v", d.Fix.Words, d.Fix.YAML, text, narrowed, other)
+				}
+			}
+		}
+		for _, smaller := range smallerPatches(before.Value(), patch.Value(), false) {
+			pack, err := policy.ReadPack([]byte(policy.MergePatch(before.Value(), smaller).String()), "p.yaml")
+			if err != nil {
+				continue // no pack at all
+			}
+			parts++
+			o := options()
+			o.Agent = agent
+			less, _, err := policy.Compile(pack, o)
+			if err != nil {
+				continue
+			}
+			if _, d2 := less.Authorize(call, rebind(t, l, less)); d2 == nil {
+				t.Fatalf("fix: %s\n%s\n%s\nis enough without a part: %s\n%+v", d.Fix.Words, d.Fix.YAML, text, smaller, call)
+			}
+		}
+	})
+	t.Logf("%d denials undone by their fix, %d without one; %d calls still permitted, %d smaller changes that are not enough", fixed, without, kept, parts)
+}
+
+// smallerPatches gives the patches that do a little less: without one of the
+// members or of what is new in a list, or with a number that is one less. Times are
+// as long as people can use, and stay. In a schema a keyword that is added only
+// restricts, and so does the graph of a handoff.
+func smallerPatches(before, patch artifact.Value, inSchema bool) []artifact.Value {
+	var list []artifact.Value
+	for _, m := range patch.Members() {
+		old, there := before.Get(m.Name)
+		if m.Name == "schemes" && !there {
+			old = artifact.StringValue("https") // the default
+		}
+		if there && !m.Value.IsNull() || !inSchema && m.Name != "expires" && m.Name != "duration" && m.Name != "graph" {
+			list = append(list, patch.Without(m.Name))
+		}
+		if m.Value.IsNull() && inSchema {
+			list = append(list, patch.Without(m.Name))
+		}
+		switch n, isNumber := m.Value.Uint(); {
+		case isNumber && n > 0 && !strings.HasPrefix(m.Name, "min"):
+			list = append(list, patch.With(m.Name, artifact.UintValue(n-1)))
+		case m.Value.Kind() == artifact.KindObject:
+			for _, smaller := range smallerPatches(old, m.Value, inSchema || m.Name == "arguments") {
+				list = append(list, patch.With(m.Name, smaller))
+			}
+		case m.Value.Kind() == artifact.KindArray && m.Name != "required":
+			for i, e := range m.Value.Elements() {
+				_, isValue := e.Get("enum")
+				isNew := !slices.ContainsFunc(old.Elements(), e.Equal) && !e.Equal(old)
+				if isNew && (isValue || !inSchema || m.Name == "enum" || m.Name == "type") {
+					list = append(list, patch.With(m.Name, artifact.ArrayValue(slices.Delete(slices.Clone(m.Value.Elements()), i, i+1)...)))
+				}
+			}
+		}
+	}
+	return list
 }
