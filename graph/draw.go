@@ -259,7 +259,7 @@ func Text(c *Compiled) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %d, %s\n", c.ID, c.Version, shownDigest(c))
-	fmt.Fprintf(&b, "at most %d steps, %d tokens, %d micro-USD, %s\n", c.Limits.MaxSteps, c.Limits.MaxTokens, c.Limits.MaxCostMicros, policy.FormatDuration(c.Limits.TimeoutMillis))
+	b.WriteString(limitWords(c.Limits) + "\n")
 	for l, nodes := range d.levels {
 		b.WriteByte('\n')
 		for _, i := range nodes {
@@ -282,6 +282,25 @@ func Text(c *Compiled) string {
 		}
 	}
 	return b.String()
+}
+
+// boundless is the least number that stands for no limit: graphs write the largest
+// that fits, such as that of [DefaultLimits].
+const boundless = 1 << 52
+
+func limitWords(l Limits) string {
+	words := fmt.Sprintf("at most %d steps", l.MaxSteps)
+	for _, x := range []struct {
+		most uint64
+		unit string
+	}{{l.MaxTokens, "tokens"}, {l.MaxCostMicros, "micro-USD"}} {
+		if x.most >= boundless {
+			words += ", any number of " + x.unit
+		} else {
+			words += fmt.Sprintf(", %d %s", x.most, x.unit)
+		}
+	}
+	return words + ", " + policy.FormatDuration(l.TimeoutMillis)
 }
 
 func shownDigest(c *Compiled) string {

@@ -106,7 +106,7 @@ func writeJudgement(p *page, permit policy.Permit, d *policy.Denial) {
 	}
 	if d.Code == policy.CodeApprovalRequired && d.Approval != nil {
 		p.line(0, markWarn, space, in(bold, "permitted after approval"), text(fmt.Sprintf("  of %s, by %s or stronger (%s)",
-			counted(int(max(d.Approval.Quorum, 1)), "approver"), d.Approval.Method, d.Rule)))
+			counted(max(d.Approval.Quorum, 1), "approver"), d.Approval.Method, d.Rule)))
 		return
 	}
 	p.hang(0, 2, markBad, space, in(bold, "refused"), text("  "+d.Message+" ("+string(d.Code)+", "+d.Rule+")"))
@@ -176,7 +176,7 @@ func explanationOf(p *policy.Policy) explanation {
 }
 
 func approvalWords(r policy.Requirement) string {
-	words := "people may be asked; " + counted(int(max(r.Quorum, 1)), "approver") + " by " + r.Method.String() + " or stronger"
+	words := "people may be asked; " + counted(max(r.Quorum, 1), "approver") + " by " + r.Method.String() + " or stronger"
 	if r.ExpiresMS > 0 {
 		words += ", valid for " + policy.FormatDuration(r.ExpiresMS)
 	}
@@ -206,44 +206,12 @@ func grantWords(g *policy.Grant) string {
 	say(len(g.Manifests) > 0, "from %s", strings.Join(g.Manifests, " "))
 	say(len(g.Actions) > 0, "may %s", strings.Join(g.Actions, ", "))
 	if g.Approval != nil {
-		say(true, "after approval by %s", counted(int(max(g.Approval.Quorum, 1)), "approver"))
+		say(true, "after approval by %s", counted(max(g.Approval.Quorum, 1), "approver"))
 	}
 	if words == nil {
 		return "without bounds of its own"
 	}
 	return strings.Join(words, "; ")
-}
-
-// limitWords gives limits in words.
-func limitWords(l policy.Limits) string {
-	var words []string
-	for _, x := range []struct {
-		limit artifact.Optional[uint64]
-		unit  string
-	}{{l.Steps, "step"}, {l.Calls, "call"}, {l.Tokens, "token"}, {l.Units, "unit"}} {
-		if x.limit.Set {
-			words = append(words, counted(int(min(x.limit.Value, 1<<53)), x.unit))
-		}
-	}
-	if l.DurationMS.Set {
-		words = append(words, policy.FormatDuration(l.DurationMS.Value)+" of effects")
-	}
-	if l.TimeMS.Set {
-		words = append(words, policy.FormatDuration(l.TimeMS.Value))
-	}
-	for _, currency := range artifact.SortedNames(l.Cost) {
-		words = append(words, micros(l.Cost[currency])+" "+currency)
-	}
-	if words == nil {
-		return "no limits of its own"
-	}
-	return "at most " + strings.Join(words, ", ")
-}
-
-// micros gives an amount of money that is counted in millionths.
-func micros(n uint64) string {
-	text := fmt.Sprintf("%d.%06d", n/1_000_000, n%1_000_000)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 func (e explanation) write(p *page) {

@@ -85,7 +85,7 @@ func replayVerdictOf(exec string, got engine.Verdict) replayVerdict {
 
 func (v replayVerdict) write(p *page) {
 	p.heading("Replay ", name(plain, v.Run))
-	count := "  " + counted(int(v.Events), "event") + " worked out again, nothing was called"
+	count := "  " + counted(v.Events, "event") + " worked out again, nothing was called"
 	switch d := v.Divergence; {
 	case d != nil:
 		p.hang(0, 2, markBad, space, in(bold, "diverged"), text("  at event "+grouped(float64(d.Seq))+" ("+d.Type+"): "+d.Cause))

@@ -91,7 +91,7 @@ func (v runView) write(p *page) {
 	t.add(cell(dim, "used"), spans(text(usedWords(uint64(v.Steps), v.Tokens, v.Cost)), in(dim, leftWords(v.left))))
 	t.add(cell(dim, "graph"), spans(name(plain, v.Graph)))
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
-	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
+	t.add(cell(dim, "log"), spans(text(counted(v.Events, "event")+" "), name(dim, v.Head)))
 	p.table(t)
 	if len(v.Effects) > 0 {
 		p.heading("Effects")

@@ -204,14 +204,14 @@ func (v verdict) write(p *page, word string) {
 	p.heading("Verify ", name(plain, word))
 	if !v.Intact {
 		p.hang(0, 2, markBad, space, in(bold, "not intact"), text(fmt.Sprintf("  event %d: %s (%s)", v.BadSeq, v.Problem, v.BadCode)))
-		p.line(2, text("The "+counted(int(min(v.Events, v.BadSeq-1)), "event")+" before it fit each other."))
+		p.line(2, text("The "+counted(min(v.Events, v.BadSeq-1), "event")+" before it fit each other."))
 		return
 	}
 	mark := markGood
 	if v.Unanchored {
 		mark = markWarn
 	}
-	p.line(0, mark, space, in(bold, v.Verdict), text("  "+counted(int(v.Events), "event")))
+	p.line(0, mark, space, in(bold, v.Verdict), text("  "+counted(v.Events, "event")))
 	t := &table{indent: 2}
 	t.add(cell(dim, "head"), spans(name(plain, fmt.Sprintf("%d:%s", v.Events, v.Head))))
 	if len(v.Signers) > 0 {
