@@ -377,5 +377,5 @@ func (j *judge) approvals(c *Call) {
 	j.deny(d.Code, d.Rule, "%s", d.Message)
 	j.denial.Also = append(j.denial.Also, d.Also...)
 	j.denial.Approval = d.Approval
-	j.fix.say("no change to the pack is needed: ask for %s", strings.Replace(count(r.Quorum, "approval"), "1 ", "an ", 1))
+	j.fix.people = "ask for " + strings.Replace(count(r.Quorum, "approval"), "1 ", "an ", 1)
 }

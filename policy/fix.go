@@ -94,6 +94,7 @@ type fixer struct {
 	patch  artifact.Value
 	words  []string
 	beyond []string // what the pack cannot change
+	people string   // what people have to do besides; empty for nothing
 }
 
 func (f *fixer) say(format string, args ...any) {
@@ -158,6 +159,13 @@ func (f *fixer) add(p *part, field string, have []string, names ...string) {
 // build checks that the change gives a pack at all.
 func (f *fixer) build(p *Pack) *Fix {
 	words := slices.Concat(f.beyond, f.words)
+	switch {
+	case f.people == "":
+	case words == nil:
+		words = []string{"no change to the pack is needed: " + f.people}
+	default:
+		words = append(words, "and "+f.people)
+	}
 	fix := &Fix{Words: strings.Join(words, "; ")}
 	if len(f.beyond) > 0 || f.patch.IsNull() {
 		return fix

@@ -152,7 +152,9 @@ func TestRelaxedInWords(t *testing.T) {
           maximum: 101
         q:
           pattern: null
-          anyOf: [{"pattern":"^a"}, {"enum":["secret"]}]
+          anyOf:
+            - {pattern: "^a"}
+            - {enum: [secret]}
         to:
           enum: [a, mallory]
         x:
