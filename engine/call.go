@@ -21,7 +21,7 @@ func (t *turn) callGraph(th *thread, n *graph.Node) {
 		return
 	}
 	exec := childExec(t.p.exec, th.node, th.visit, th.attempt)
-	reserve := t.childReserve(n, child)
+	reserve := t.childReserve(th, n, child)
 	if denial := t.p.ledger.Reserve(exec, policy.Permit{Kind: policy.KindHandoff, Name: n.Name, Reserve: reserve}); denial != nil {
 		t.failNode(th, n, failure{class: classDenied, code: string(denial.Code), text: denial.Message + " (" + denial.Rule + ")"})
 		return
@@ -70,8 +70,9 @@ func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, ar
 }
 
 // childReserve gives what is reserved for a call: the most that the child's graph
-// and the node allow, as far as the parent has it.
-func (t *turn) childReserve(n *graph.Node, child *Definition) policy.Amount {
+// and the node allow, as far as the parent has it, and a share of the time that
+// is left for effects.
+func (t *turn) childReserve(th *thread, n *graph.Node, child *Definition) policy.Amount {
 	left := t.p.ledger.Left()
 	tokens, cost := child.Graph.Limits.MaxTokens, child.Graph.Limits.MaxCostMicros
 	if n.Authority.MaxTokens.Set {
@@ -83,7 +84,7 @@ func (t *turn) childReserve(n *graph.Node, child *Definition) policy.Amount {
 	if left.Tokens.Set {
 		tokens = min(tokens, left.Tokens.Value)
 	}
-	a := policy.Amount{Tokens: tokens}
+	a := policy.Amount{Tokens: tokens, DurationMS: left.DurationMS.Value / (t.beside(th) + 1)}
 	if have, bounded := left.Cost["USD"]; bounded {
 		cost = min(cost, have)
 	}
@@ -101,6 +102,7 @@ func (t *turn) childLimits(n *graph.Node, reserve policy.Amount) policy.Limits {
 	}
 	left := t.p.ledger.Left()
 	l.Calls, l.Units = left.Calls, left.Units
+	l.DurationMS = artifact.Optional[uint64]{Value: reserve.DurationMS, Set: left.DurationMS.Set}
 	return l
 }
 

@@ -106,7 +106,8 @@ func (d *Denial) V1() DenialV1 {
 	return v
 }
 
-// Value gives the denial as the record and the service show it.
+// Value gives the denial as a service shows it to whoever made the call: the fix may
+// hold arguments of it.
 func (d *Denial) Value() artifact.Value {
 	var f fields
 	f.text("code", string(d.Code))

@@ -107,13 +107,10 @@ func (j *judge) foreseePart(c *Planned, p *part) {
 		j.part(&call, known)
 		return
 	}
-	arguments := c.layOut(p)
-	known.grant, known.args = arguments.grant, arguments.patterns
-	told := len(j.denial.Reasons())
+	known.grant, known.args = c.layOut(p)
+	j.unsaid = true
 	j.part(&call, known)
-	if slices.ContainsFunc(j.denial.Reasons()[told:], func(r Reason) bool { return r.Rule == p.rule+".args" }) {
-		arguments.mend(&j.fix, p)
-	}
+	j.unsaid = false
 }
 
 // nothingFits reports whether a grant lists nothing for an unknown part to be.

@@ -121,69 +121,56 @@ func subjectOf(rule string) (pointer string, ok bool) {
 
 func (c *Planned) hasUnknownArgv() bool { return c.OpenArgv || slices.Contains(c.UnknownArgv, true) }
 
-// laidOut are the rules of a grant for the arguments of one call, one for each, so
-// that those for unknown arguments can be opened.
-type laidOut struct {
-	grant    *Grant
-	patterns []*regexp.Regexp
-	mended   []artifact.Value // the rules that would permit the call
-	known    bool             // whether they are known
-}
-
 // anyText matches what is not known. It is compiled when it is first used.
 var anyText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\A.*\z`) })
 
-// layOut gives the rules that a part has for the arguments of the call.
-func (c *Planned) layOut(p *part) laidOut {
+// layOut gives the grant of a part and its patterns with a rule for each argument of
+// the call, so that those for unknown arguments can be opened. Where others may
+// follow, nobody knows whether they fit.
+func (c *Planned) layOut(p *part) (*Grant, []*regexp.Regexp) {
 	grant := *p.grant
 	grant.Args = nil
-	x, at := laidOut{grant: &grant, known: true}, 0
-	for i, a := range c.Argv {
-		unknown := i < len(c.UnknownArgv) && c.UnknownArgv[i]
+	var patterns []*regexp.Regexp
+	at := 0
+	for i := range c.Argv {
 		if at == len(p.grant.Args) {
-			x.known = x.known && !unknown
-			x.mended = append(x.mended, artifact.StringValue(a.Text))
-			continue
+			break
 		}
 		rule, pattern := p.grant.Args[at], p.args[at]
 		if !rule.Repeat {
 			at++
 		}
 		rule.Repeat = false
-		fits := unknown || pattern == nil && a.Text == rule.Text || pattern != nil && pattern.MatchString(a.Text)
-		if fits {
-			x.mended = append(x.mended, rule.value())
-		} else {
-			x.mended = append(x.mended, artifact.StringValue(a.Text))
-		}
-		if unknown {
+		if c.isUnknownArg(i) {
 			pattern = anyText()
 		}
-		grant.Args, x.patterns = append(grant.Args, rule), append(x.patterns, pattern)
+		grant.Args, patterns = append(grant.Args, rule), append(patterns, pattern)
 	}
-	x.finish(p, at, c.OpenArgv)
-	return x
+	if !c.OpenArgv {
+		grant.Args, patterns = append(grant.Args, p.grant.Args[at:]...), append(patterns, p.args[at:]...)
+	}
+	if slices.ContainsFunc(grant.Also, c.mayBe) {
+		exact := Exact{Program: c.Program}
+		for _, a := range c.Argv {
+			exact.Args = append(exact.Args, a.Text)
+		}
+		grant.Also = append(slices.Clone(grant.Also), exact)
+	}
+	return &grant, patterns
 }
 
-// finish takes the rules behind the arguments that are there. Where others may
-// follow, nobody knows whether they fit.
-func (x *laidOut) finish(p *part, at int, open bool) {
-	for i, rule := range p.grant.Args[at:] {
-		if !open {
-			x.grant.Args, x.patterns = append(x.grant.Args, rule), append(x.patterns, p.args[at+i])
-		}
-		if open || rule.Repeat {
-			x.mended = append(x.mended, rule.value())
-		}
-	}
-	x.known = x.known && (!open || at < len(p.grant.Args))
-}
+func (c *Planned) isUnknownArg(i int) bool { return i < len(c.UnknownArgv) && c.UnknownArgv[i] }
 
-// mend writes the rules into the fix that a denial of them has made.
-func (x laidOut) mend(f *fixer, p *part) {
-	if !x.known {
-		f.say("write rules for the arguments of %s, not all of which the graph says", strings.Join(p.path, "."))
-		return
+// mayBe reports whether the call may turn out to be one that a pack has word for
+// word.
+func (c *Planned) mayBe(x Exact) bool {
+	if x.Program != c.Program || len(x.Args) < len(c.Argv) || len(x.Args) > len(c.Argv) && !c.OpenArgv {
+		return false
 	}
-	f.set(p.layer, append(slices.Clone(p.path), "args"), artifact.ArrayValue(x.mended...), "name these arguments")
+	for i, a := range c.Argv {
+		if !c.isUnknownArg(i) && a.Text != x.Args[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,8 +130,8 @@ func TestRefusedPacks(t *testing.T) {
 		{"version: 2\n", `id is missing`},
 		{"id: a\n", `version is missing`},
 		{"version: 2\nid: a b\n", `pack.yaml:2:5: `},
-		{"version: 2\nid: a\nlimits: {time: 10}\n", `pack.yaml:3:16: a duration needs a unit: write 30s, 10m, 24h or 7d`},
-		{"version: 2\nid: a\nlimits: {time: 10 min}\n", `duration "10 min"`},
+		{"version: 2\nid: a\nlimits: {time: 10}\n", `pack.yaml:3:16: want a length of time with its unit`},
+		{"version: 2\nid: a\nlimits: {time: 10 min}\n", `"10 min" is not a length of time`},
 		{"version: 2\nid: a\nlimits: {cost_micros: 5}\n", `cost_micros`},
 		{"version: 2\nid: a\nlimits: {cost_micros: {usd: 5}}\n", `currency "usd"`},
 		{"version: 2\nid: a\nlimits: {steps: -1}\n", `steps: -1 is not a whole number`},
@@ -243,20 +244,60 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// The texts of durations, and what is none. The published schema takes and refuses
+// the same, but for what is too long to count.
 func TestDurations(t *testing.T) {
-	for text, want := range map[string]uint64{"0s": 0, "1ms": 1, "90s": 90_000, "10m": 600_000, "24h": 86_400_000, "7d": 604_800_000} {
-		if got, ok := policy.ParseDuration(text); !ok || got != want {
-			t.Errorf("%s: %d %v", text, got, ok)
+	_, packs := packSchema(t)
+	fits := func(text string) bool {
+		return packs.Validate(args(t, `{"version":2,"id":"p","limits":{"time":`+artifact.StringValue(text).String()+`}}`)) == nil
+	}
+	for text, want := range map[string]uint64{
+		"0s": 0, "1ms": 1, "500ms": 500, "90s": 90_000, "10m": 600_000, "24h": 86_400_000, "7d": 604_800_000,
+		"1h30m": 5_400_000, "1d1h1m1s1ms": 90_061_001, "2h0m5ms": 7_200_005, "106751d23h47m16s854ms": 9_223_372_036_854,
+	} {
+		if got, ok := policy.ParseDuration(text); !ok || got != want || !fits(text) {
+			t.Errorf("%s: %d %v, schema %v", text, got, ok, fits(text))
 		}
 	}
-	for _, text := range []string{"", "s", "1", "1.5h", "-1s", "+1s", "1h30m", "1 s", "1S", "99999999999d", "18446744073709551615ms"} {
+	for _, text := range []string{
+		"", "s", "1", "1.5h", "-1s", "+1s", "1 s", "1S", " 1s", "30m1h", "1h1h", "1ms1s", "5sm", "5s3", "5mss", "1hm", "0000000000000001s",
+	} {
+		if got, ok := policy.ParseDuration(text); ok || fits(text) {
+			t.Errorf("%q: %d, schema %v", text, got, fits(text))
+		}
+	}
+	for _, text := range []string{"106751d23h47m16s855ms", "106752d", "999999999999999d", "18446744073709551615ms"} {
 		if got, ok := policy.ParseDuration(text); ok {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
-	for _, millis := range []uint64{0, 1, 999, 1000, 60_000, 90_000, 86_400_000, 123_456_789} {
+	for _, millis := range []uint64{0, 1, 999, 1000, 60_000, 90_000, 5_400_000, 86_400_000, 123_456_789} {
 		if got, ok := policy.ParseDuration(policy.FormatDuration(millis)); !ok || got != millis {
 			t.Errorf("%d: %s", millis, policy.FormatDuration(millis))
+		}
+	}
+	if got := policy.FormatDuration(5_400_000); got != "90m" {
+		t.Errorf("canonical form of 1h30m is %s", got)
+	}
+}
+
+// A quorum that no run could serve is refused where it is read, with its place.
+func TestQuorumIsBounded(t *testing.T) {
+	for _, at := range []string{"approvals: {quorum: %s}\n", "tools: {t: {approval: {quorum: %s}}}\n", "handoffs: {h: {authority: {approvals: {quorum: %s}}}}\n"} {
+		for text, want := range map[string]string{
+			"1": "", "32": "",
+			"0":                    "quorum is 0; write at least 1",
+			"33":                   "quorum is 33; write at most 32",
+			"100000000":            "quorum is 100000000; write at most 32",
+			"18446744073709551615": "write at most 32",
+			"-1":                   "quorum: -1 is not a whole number",
+			"two":                  "quorum: \"two\" is not a whole number",
+		} {
+			_, err := policy.ReadPack([]byte("version: 2\nid: p\n"+fmt.Sprintf(at, text)), "pack.yaml")
+			column := strings.Index(at, "%s") + 1
+			if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("pack.yaml:3:%d: ", column)+strings.TrimSuffix(want, "write at most 32")) {
+				t.Errorf("quorum %s: %v, want %q", text, err, want)
+			}
 		}
 	}
 }

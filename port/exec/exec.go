@@ -189,14 +189,15 @@ func readRequest(args artifact.Value) (request, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.commands))
 	for name, c := range p.commands {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindExec, Shape: c.shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindExec, Shape: c.Shape}
 	}
 	return tools
 }
 
-// shape tells policy which program is to run, with which arguments and variables,
-// and where each argument comes from.
-func (c Command) shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy which program is to run, with which arguments and variables,
+// and where each argument comes from. It looks at nothing but the command and the
+// call. Its error says what is wrong with the arguments.
+func (c Command) Shape(call policy.Call) (policy.Call, error) {
 	q, err := readRequest(call.Args)
 	if err != nil {
 		return call, err

@@ -219,13 +219,14 @@ func headerName(name string, secret bool) (string, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.endpoints))
 	for name := range p.endpoints {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindHTTP, Shape: shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindHTTP, Shape: Shape}
 	}
 	return tools
 }
 
-// shape tells policy the address and the method.
-func shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy the address and the method. Its error says what is wrong with
+// the arguments.
+func Shape(call policy.Call) (policy.Call, error) {
 	q, err := readRequest(call.Args)
 	call.URL, call.Action = q.url, q.method
 	return call, err

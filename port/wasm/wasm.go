@@ -117,13 +117,14 @@ func (m Module) Check() []artifact.Problem {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.modules))
 	for name, m := range p.modules {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindWASM, Shape: m.shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindWASM, Shape: m.Shape}
 	}
 	return tools
 }
 
-// shape tells policy which module is to run and how much memory it may have.
-func (m Module) shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy which module is to run and how much memory it may have. It
+// opens nothing, and gives no error.
+func (m Module) Shape(call policy.Call) (policy.Call, error) {
 	call.Module, call.Memory = m.Digest, m.MemoryBytes
 	return call, nil
 }
