@@ -383,7 +383,9 @@ func (l *Ledger) Settle(key string, used Amount) (kept bool) {
 		return true
 	}
 	l.release(key, h)
-	used.Calls = max(used.Calls, h.amount.Calls)
+	if h.account != "" { // of a grant: an effect counts as a call, whatever its port says
+		used.Calls = max(used.Calls, h.amount.Calls)
+	}
 	l.account(runAccount).used.add(used)
 	kept = l.run.keeps(used, h.amount)
 	if h.account != "" {
