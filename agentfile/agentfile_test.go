@@ -28,7 +28,7 @@ func read(files map[string]string) (*agentfile.Agent, error) {
 	}
 	return agentfile.Read("agent.yaml", open, agentfile.Options{
 		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: 1_783_000_000_000,
-		Exists: func(name string) bool { return name == "knowledge.yaml" },
+		Exists: func(name string) bool { return name == "docs/knowledge.yaml" },
 	})
 }
 
@@ -95,13 +95,13 @@ func TestProblems(t *testing.T) {
 // TestEveryMissingGrantIsNamed covers each kind of node, and called graphs.
 func TestEveryMissingGrantIsNamed(t *testing.T) {
 	full := testdata(t, "full.yaml")
-	for _, grant := range []string{"tools: {fixed: {}}", "exec: {program: {program: /bin/true}}", "http: {request: {hosts: [api.example.com], methods: [GET]}}", "claims: {beliefs: {actions: [read]}}", "models: {fast: {}}", "handoffs: {child: {}}"} {
+	for _, grant := range []string{"tools: {fixed: {}}", "exec: {program: {program: /bin/true}}", "http: {request: {hosts: [api.example.com], methods: [GET]}}", "claims: {beliefs: {actions: [read]}}", "retrieve: {handbook: {manifests: [docs/knowledge.yaml]}}", "models: {fast: {}}", "handoffs: {child: {}}"} {
 		if !strings.Contains(full, "  "+grant+"\n") {
 			t.Fatalf("no grant %s", grant)
 		}
 		full = strings.Replace(full, "  "+grant+"\n", "", 1)
 	}
-	_, err := read(map[string]string{"agent.yaml": full, "code.wasm": "module"})
+	_, err := read(map[string]string{"agent.yaml": full, "code.wasm": "module", "keys/publisher.pub": publicKey})
 	var missing *agentfile.GrantError
 	if !errors.As(err, &missing) {
 		t.Fatalf("no missing grants: %v", err)
@@ -111,14 +111,14 @@ func TestEveryMissingGrantIsNamed(t *testing.T) {
 		nodes = append(nodes, fmt.Sprintf("%s %s %s fix:%v", m.Node, m.Denial.Kind, m.Denial.Name, m.Denial.Fix.YAML != ""))
 	}
 	got := strings.Join(nodes, "\n")
-	want := "a tool fixed fix:true\nb exec program fix:true\nc http request fix:false\nd model fast fix:true\ne handoff child fix:true\ng claims beliefs fix:false"
+	want := "a tool fixed fix:true\nb exec program fix:true\nc http request fix:false\nd model fast fix:true\ne handoff child fix:true\ng claims beliefs fix:false\nh retrieve handbook fix:true"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 func TestFullExample(t *testing.T) {
-	a, err := read(map[string]string{"agent.yaml": testdata(t, "full.yaml"), "code.wasm": "module"})
+	a, err := read(map[string]string{"agent.yaml": testdata(t, "full.yaml"), "code.wasm": "module", "keys/publisher.pub": publicKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestSchemaAndReaderKnowTheSameKeys(t *testing.T) {
 	inSchema := map[string]bool{}
 	properties(source, inSchema)
 	inReader := map[string]bool{}
-	for _, file := range []string{"read.go", "tools.go"} {
+	for _, file := range []string{"read.go", "tools.go", "knowledge.go"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -191,7 +191,9 @@ func (l *loader) needs(n *graph.Node, p *policy.Policy) (*policy.Denial, *policy
 	case graph.KindModel:
 		call.Kind = policy.KindModel
 	case graph.KindRetrieve:
-		call.Kind = policy.KindRetrieve
+		k := l.agent.Knowledge[n.Name]
+		call.Kind, call.Capability, call.Namespace, call.Manifest = policy.KindRetrieve, k.Capability, k.Namespace, k.Manifest
+		return deniedSource(p, call), nil
 	case graph.KindCall:
 		call.Kind, call.Graph = policy.KindHandoff, l.agent.Graphs[n.Name].Graph.Digest
 		if !granted(p, call) {
@@ -216,6 +218,24 @@ func (l *loader) needs(n *graph.Node, p *policy.Policy) (*policy.Denial, *policy
 	}
 	_, denial := p.Authorize(call, p.Ledger())
 	return denial, nil
+}
+
+// deniedSource gives the denial that every retrieval of a source would meet: the
+// pack does not grant it, its namespace or its capability, or names other
+// manifests. What depends on arguments and on what was used is not judged yet.
+func deniedSource(p *policy.Policy, call policy.Call) *policy.Denial {
+	_, denial := p.Authorize(call, p.Ledger())
+	if denial == nil {
+		return nil
+	}
+	switch denial.Code {
+	case policy.CodeCapabilityUnavailable, policy.CodeEffectNotAllowed, policy.CodeNamespaceDenied:
+		return denial
+	}
+	if strings.HasSuffix(denial.Rule, ".manifests") {
+		return denial
+	}
+	return nil
 }
 
 // granted reports whether a policy grants a name at all.

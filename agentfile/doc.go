@@ -31,7 +31,9 @@
 //	graphs:
 //	  writer: writer.yaml      # graphs that call nodes run, under this pack, narrowed
 //	knowledge:
-//	  handbook: {manifest: docs/knowledge.yaml}
+//	  handbook:                # what retrieve nodes plan over, and who asks
+//	    manifest: docs/knowledge.yaml
+//	    context_budget: 3000
 //	secrets:
 //	  payments: {env: PAYMENTS_KEY}
 //	approvers:                 # public keys of people who decide by signature

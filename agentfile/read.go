@@ -46,6 +46,12 @@ func (l *loader) read(r *artifact.Reader) {
 			o.May("models").Report("%s is the name of a tool, too; give the model another one", name)
 		}
 	}
+	for _, name := range keysOf(a.Knowledge) {
+		_, tool := a.Tools[name]
+		if _, model := a.Models[name]; tool || model {
+			o.May("knowledge").Report("%s is the name of a tool or a model, too; give the knowledge another one", name)
+		}
+	}
 	o.RefuseUnknown()
 }
 
@@ -171,28 +177,4 @@ func (l *loader) readModels(f artifact.Field) map[string]Model {
 		models[name] = m
 	}
 	return models
-}
-
-// Knowledge is what a retrieve node plans over.
-type Knowledge struct {
-	Manifest string // as the pack names it
-	Path     string // of the manifest's file; "" for a URL
-}
-
-func (l *loader) readKnowledge(f artifact.Field) map[string]Knowledge {
-	known := map[string]Knowledge{}
-	if !f.Present() {
-		return known
-	}
-	for name, field := range f.Map() {
-		o := field.Object()
-		manifest := o.Need("manifest")
-		k := Knowledge{Manifest: manifest.Text(), Path: l.resolve(manifest)}
-		if k.Path != "" && l.o.Exists != nil && !l.o.Exists(k.Path) {
-			manifest.Report("%s: there is no such file", k.Manifest)
-		}
-		o.RefuseUnknown()
-		known[name] = k
-	}
-	return known
 }

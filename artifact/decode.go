@@ -192,7 +192,7 @@ func unknownMember(name string, t reflect.Type) string {
 		if known == "-" || field.Anonymous || !field.IsExported() {
 			continue
 		}
-		if d := editDistance(strings.ToLower(name), strings.ToLower(known)); d < bestDistance {
+		if d := Distance(strings.ToLower(name), strings.ToLower(known)); d < bestDistance {
 			best, bestDistance = known, d
 		}
 	}
@@ -200,29 +200,4 @@ func unknownMember(name string, t reflect.Type) string {
 		problem += fmt.Sprintf("; did you mean %q?", best)
 	}
 	return problem
-}
-
-// editDistance is Levenshtein's distance in bytes, or a large number for names
-// longer than any that is worth a guess.
-func editDistance(a, b string) int {
-	const longest = 64
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
-	var row [longest + 1]int
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

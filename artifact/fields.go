@@ -387,7 +387,7 @@ func Suggest(name string, choices []string) string {
 	best, bestDistance := "", 2*min(3, 1+len(name)/2)-1
 	for _, choice := range choices {
 		a, b := strings.ToLower(name), strings.ToLower(choice)
-		d := 2 * editDistance(a, b)
+		d := 2 * Distance(a, b)
 		if a != "" && b != "" && a[0] == b[0] {
 			d-- // of two that are equally near, the one that begins alike
 		}

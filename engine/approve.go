@@ -9,6 +9,7 @@ import (
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
+	"github.com/writ-dev/writ/store"
 )
 
 // proposal is what people are asked to decide about.
@@ -35,7 +36,7 @@ func (t *turn) propose(th *thread, n *graph.Node) {
 		t.failNode(th, n, failure{class: classDenied, code: string(denial.Code), text: denial.Message + " (" + denial.Rule + ")"})
 		return
 	}
-	p := proposal{action: n.Name, show: show, need: uint32(max(uint64(n.Quorum), permit.Approval.Quorum, 1)), method: permit.Approval.Method.String()}
+	p := proposal{action: n.Name, show: t.redact(event.ScopeArgs, show), need: uint32(max(uint64(n.Quorum), permit.Approval.Quorum, 1)), method: permit.Approval.Method.String()}
 	if n.Answer != nil {
 		p.schema = n.Answer.Digest()
 	}
@@ -46,7 +47,8 @@ func (t *turn) propose(th *thread, n *graph.Node) {
 // proposeEffect asks people about an effect that policy lets happen only then.
 func (t *turn) proposeEffect(th *thread, n *graph.Node, call policy.Call, r *policy.Requirement) {
 	show := artifact.ObjectValue(
-		member("kind", artifact.StringValue(call.Kind.String())), member("name", artifact.StringValue(call.Name)), member("args", call.Args),
+		member("kind", artifact.StringValue(call.Kind.String())), member("name", artifact.StringValue(call.Name)),
+		member("args", t.redact(event.ScopeArgs, call.Args)),
 	)
 	due := int64(0) // people are not held to the timeout of an attempt
 	if n.DeadlineMillis > 0 {
@@ -85,7 +87,7 @@ func (t *turn) stage(th *thread, p proposal) {
 	a := &openApproval{
 		proposal: shown.Digest, action: p.action, schema: p.schema, need: p.need, method: p.method, policy: t.p.definition.Policy, expiresMS: p.due,
 	}
-	if t.mint != nil {
+	if t.mint != nil && p.method != event.MethodKey { // which no token can replace
 		a.tokens = slices.Clone(t.mint.Mint(a.proposal, int(p.need)))
 	}
 	th.asked = a
@@ -137,13 +139,34 @@ func (t *turn) decide(in Decide) *Refusal {
 	}
 	t.p.lastMS = max(t.p.lastMS, t.now)
 	t.emit(th, &event.ApprovalDecided{
-		Proposal: in.Proposal, Decision: decision, Method: in.Method, Approver: clip(in.Approver), Credential: credential,
+		Proposal: in.Proposal, Decision: decision, Method: in.Method, Approver: clip(in.Approver), Credential: credential, Signature: t.keepSignature(in.Signature),
 		Reason: t.text(in.Reason), Have: have, Need: a.need, Quorum: quorum,
 	})
 	if quorum != event.QuorumPending {
+		t.spend(&after)
 		t.decided(th, n, in, quorum == event.QuorumApproved)
 	}
 	return nil
+}
+
+// spend remembers the tokens that were used for an approval that closes, so that a
+// second use is told apart from a token that never was.
+func (t *turn) spend(a *openApproval) {
+	for _, d := range a.decisions {
+		if d.Method == policy.MethodToken {
+			t.remember(tokenMark(d.By.Credential))
+		}
+	}
+}
+
+// keepSignature keeps the bytes of a signature, which hold digests and nothing else.
+func (t *turn) keepSignature(data []byte) *event.Recorded {
+	if len(data) == 0 {
+		return nil
+	}
+	r := event.NewRecorded("signature", accessRun, data)
+	t.out.Blobs = append(t.out.Blobs, store.Blob{Digest: r.Digest, Bytes: data})
+	return &r
 }
 
 // distinct counts approvers: each credential is one, and all without are one.
@@ -159,6 +182,9 @@ func distinct(decisions []policy.Decision) uint32 {
 
 // noProposal says why no approval is open for a decision.
 func (t *turn) noProposal(in Decide) *Refusal {
+	if !in.Token.IsZero() && slices.Contains(t.p.seen, tokenMark(in.Token)) {
+		return &Refusal{Code: RefusedUsed, Message: "the token was used"}
+	}
 	for i := range t.p.threads {
 		if a := t.p.threads[i].asked; a != nil && t.p.threads[i].phase == approval {
 			return &Refusal{Code: RefusedProposal, Message: "the run asks about " + a.proposal.String() + ", not about " + in.Proposal.String()}
@@ -195,20 +221,13 @@ func (t *turn) checkDecision(th *thread, in Decide) (artifact.Digest, *Refusal) 
 		return refuse(RefusedToken, "a decision by %s needs the %s", in.Method, in.Method)
 	case in.Approve && method < least:
 		return refuse(RefusedWeak, "needs %s or stronger, is %s", a.method, in.Method)
-	case in.Approve && t.isStarter(in.Approver, credential):
+	case in.Approve && policy.SamePrincipal(policy.Principal{Name: in.Approver, Credential: credential}, t.p.starter):
 		return refuse(RefusedStarter, "whoever started the run cannot approve it")
 	}
 	if !in.Approve {
 		return credential, nil
 	}
 	return credential, t.checkAnswer(th, in)
-}
-
-// isStarter reports whether a decision is by whoever started the run: one key or
-// one name is one person.
-func (t *turn) isStarter(name string, credential artifact.Digest) bool {
-	s := t.p.starter
-	return name != "" && name == s.Name || !credential.IsZero() && credential == s.Credential
 }
 
 // checkAnswer holds the answer against its schema, and the decision against the
@@ -218,6 +237,11 @@ func (t *turn) checkAnswer(th *thread, in Decide) *Refusal {
 	if n.Answer != nil && !th.asked.effect && !in.replayed {
 		if err := n.Answer.Validate(in.Answer); err != nil {
 			return &Refusal{Code: RefusedInput, Message: err.Error(), Pointer: lastPath(err)}
+		}
+	}
+	if !th.asked.effect && !in.replayed {
+		if refusal := t.takes(th, n, in.Answer); refusal != nil {
+			return refusal
 		}
 	}
 	_, denial := t.def.Policy.Authorize(policy.Call{Kind: policy.KindApproval, Name: th.asked.action, NowMS: t.now, Starter: t.p.starter}, t.p.ledger)
@@ -257,9 +281,10 @@ func usedBefore(decisions []policy.Decision, credential artifact.Digest) bool {
 // decided goes on after the last decision.
 func (t *turn) decided(th *thread, n *graph.Node, in Decide, approved bool) {
 	t.stopTimer(th)
+	answer := t.redact(event.ScopeArgs, in.Answer)
 	resumed := &event.Resumed{Cause: event.CauseApproval, By: clip(in.Approver), Method: in.Method}
-	if approved && !in.Answer.IsNull() {
-		r := t.keep(event.ScopeArgs, "json", accessRun, in.Answer)
+	if approved && !answer.IsNull() {
+		r := t.keep(event.ScopeArgs, "json", accessRun, answer)
 		resumed.Input = &r
 	}
 	t.emit(th, resumed)
@@ -270,11 +295,6 @@ func (t *turn) decided(th *thread, n *graph.Node, in Decide, approved bool) {
 		t.decidedEffect(th, n, approved)
 	case approved:
 		th.asked = nil
-		answer, err := artifact.CanonicalValue(in.Answer)
-		if err != nil {
-			t.failNode(th, n, failure{class: graph.ClassInvalid, code: "invalid", text: err.Error()})
-			return
-		}
 		t.complete(th, n, answer, graph.Usage{})
 	default:
 		th.asked = nil
@@ -332,6 +352,7 @@ func (t *turn) resume(in Resume) *Refusal {
 	if err != nil {
 		return &Refusal{Code: RefusedInput, Message: err.Error()}
 	}
+	value = t.redact(event.ScopeArgs, value)
 	a := th.asked
 	t.p.lastMS = max(t.p.lastMS, t.now)
 	t.emit(th, &event.ApprovalDecided{
@@ -379,8 +400,12 @@ func (t *turn) reissue(in Reissue) *Refusal {
 		cause = event.CauseInput
 	}
 	t.stopTimer(th)
-	t.emit(th, &event.ApprovalDecided{Proposal: a.proposal, Decision: event.DecisionWithdraw, Method: event.MethodSystem, Need: a.need, Quorum: event.QuorumClosed})
-	t.emit(th, &event.Resumed{Cause: cause, Method: event.MethodSystem})
+	method := methodFor(in.By, in.Method)
+	t.emit(th, &event.ApprovalDecided{
+		Proposal: a.proposal, Decision: event.DecisionWithdraw, Method: method, Approver: clip(in.By), Need: a.need, Quorum: event.QuorumClosed,
+	})
+	t.spend(a)
+	t.emit(th, &event.Resumed{Cause: cause, By: clip(in.By), Method: method})
 	switch {
 	case cause == event.CauseInput:
 		t.stage(th, proposal{action: a.action, show: artifact.StringValue(a.action), need: 1, method: event.MethodToken})

@@ -106,7 +106,7 @@ func TestApprovalDeniedExpiredReissued(t *testing.T) {
 
 		r = l.start(d, "late", `{"n":7}`)
 		old := Decision{Proposal: r.Proposals[0].Digest, Approve: true, Approver: "bob", Token: r.Issued[0].Tokens[0], Answer: value(`{"note":""}`)}
-		fresh, err := l.e.Reissue(t.Context(), "late", old.Proposal)
+		fresh, err := l.e.Reissue(t.Context(), "late", Reissue{Proposal: old.Proposal, By: "bob"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,23 +64,35 @@ func BenchmarkMachineStep(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryStep is one handler step of the embedded driver on a store in
-// memory: no sync, everything else.
+// BenchmarkMemoryStep is one step of the embedded driver on a store in memory: no
+// sync, everything else.
 func BenchmarkMemoryStep(b *testing.B) {
-	d := loop(b, b.N)
-	e, err := New(Config{Store: memory.New(nil)})
-	if err != nil {
-		b.Fatal(err)
+	for _, kind := range []string{"handler", "chained effect"} {
+		b.Run(kind, func(b *testing.B) {
+			d := loop(b, b.N)
+			if kind != "handler" {
+				d = effectLoop(b, b.N)
+			}
+			e, err := New(Config{Store: memory.New(nil), Ports: counting})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			defer cpuPer(b)()
+			r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
+			if err != nil || r.Error != "" {
+				b.Fatal(err, r.Error)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
+		})
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	defer cpuPer(b)()
-	r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
-	if err != nil || r.Error != "" {
-		b.Fatal(err, r.Error)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 }
+
+// counting is a port that does nothing and says one.
+var counting = map[string]Port{"tool": PortFunc(func(context.Context, Effect) (Outcome, error) {
+	return Outcome{Result: value(`{"n":1}`)}, nil
+})}
 
 // BenchmarkSHA256 is one KiB, for comparison.
 func BenchmarkSHA256(b *testing.B) {
@@ -113,9 +125,7 @@ func BenchmarkDurableStep(b *testing.B) {
 			if kind != "handler" {
 				d = effectLoop(b, b.N)
 			}
-			e, err := New(Config{Store: timed, Ports: map[string]Port{"tool": PortFunc(func(context.Context, Effect) (Outcome, error) {
-				return Outcome{Result: value(`{"n":1}`)}, nil
-			})}})
+			e, err := New(Config{Store: timed, Ports: counting})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -235,4 +245,42 @@ func BenchmarkReplay(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(r.Head.Seq)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkResumeLongLog opens a file with a run that waits behind a million
+// events, and takes the run up.
+func BenchmarkResumeLongLog(b *testing.B) {
+	const events = 1_000_000
+	visits := events/3 + 1
+	d := define(b, replace(graphText("{/n: number}", fmt.Sprintf(`
+a: {set: {/n: =state.n + 1}, reads: [/n], cases: [{when: state.n < %d, to: a}], next: w, max_visits: %d}
+w: {wait: {event: paid}, set: {}, next: d}
+d: {end: =state.n, reads: [/n]}
+`, visits, visits+1)), "max_steps: 100", fmt.Sprintf("max_steps: %d", visits+10)), packText, Definition{})
+	path := filepath.Join(b.TempDir(), "writ.db")
+	open := func() (*Engine, func()) {
+		st, err := sqlite.Open(b.Context(), path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, err := New(Config{Store: st, Definitions: []*Definition{d}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e, func() { st.Close() }
+	}
+	e, done := open()
+	r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
+	done()
+	if err != nil || r.Head.Seq < events || r.Status != store.Suspended {
+		b.Fatal(err, r.Head.Seq, r.Status, r.Error)
+	}
+	for b.Loop() {
+		e, done := open()
+		if r, err = e.Drive(b.Context(), "run"); err != nil || r.Status != store.Suspended {
+			b.Fatal(err, r.Status)
+		}
+		done()
+	}
+	b.ReportMetric(float64(r.Head.Seq), "events")
 }

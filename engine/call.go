@@ -51,7 +51,9 @@ func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, ar
 		return nil, state, nil, err
 	}
 	d := t.def.Calls[n.Name]
-	call := policy.Call{Kind: policy.KindHandoff, Name: n.Name, Graph: d.Graph.Digest, Args: state, NowMS: t.now, Starter: t.p.starter}
+	call := policy.Call{
+		Kind: policy.KindHandoff, Name: n.Name, Graph: d.Graph.Digest, Args: state, Taint: t.argsMarks(th, n), NowMS: t.now, Starter: t.p.starter,
+	}
 	if authorize {
 		if _, denial := t.def.Policy.Authorize(call, t.p.ledger); denial != nil {
 			return nil, state, denial, nil
@@ -104,7 +106,8 @@ func (t *turn) childLimits(n *graph.Node, reserve policy.Amount) policy.Limits {
 
 func (t *turn) callOf(th *thread, n *graph.Node, child *Definition, state artifact.Value) Call {
 	return Call{
-		Exec: th.call, Graph: n.Name, Definition: child, State: state, Parent: th.link, Owner: t.p.owner, By: t.p.starter, Method: t.p.method, Resumed: t.recovered,
+		Exec: th.call, Graph: n.Name, Definition: child, State: state, Taint: t.argsMarks(th, n), Parent: th.link, Owner: t.p.owner,
+		By: t.p.starter, Method: t.p.method, Resumed: t.recovered,
 		Limits: []policy.Bound{{Source: "parent " + t.p.exec, Limits: t.childLimits(n, th.reserve)}},
 	}
 }

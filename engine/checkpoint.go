@@ -148,7 +148,7 @@ func (w *writer) texts(name string, list []string) {
 // encode gives the checkpoint's bytes.
 func (t *turn) encode() []byte {
 	p := &t.p
-	w := writer{b: make([]byte, 0, 2048)}
+	w := writer{b: make([]byte, 0, p.room.checkpoint)}
 	w.open('{')
 	w.uint("v", 2)
 	w.text("exec", p.exec)
@@ -173,7 +173,8 @@ func (t *turn) encode() []byte {
 	w.flag("clock", status == store.Running && !p.ended)
 	w.name("ledger")
 	w.b = p.ledger.AppendValue(w.b)
-	w.taint(p.taint)
+	w.marks("taint", p.taint)
+	w.marks("given", p.given)
 	w.name("threads")
 	w.open('[')
 	for i := range p.threads {
@@ -185,6 +186,7 @@ func (t *turn) encode() []byte {
 	w.texts("seen", p.seen)
 	w.ending(p.ending)
 	w.end('}')
+	p.room.checkpoint = len(w.b) + 64
 	return w.b
 }
 
@@ -231,21 +233,11 @@ func (w *writer) provenance(by *graph.Provenance) {
 	}
 }
 
-func (w *writer) taint(marks map[string]policy.Taint) {
-	if len(marks) == 0 {
-		return
+// marks writes where values come from; nothing for nil, which stands for no marks.
+func (w *writer) marks(name string, m *policy.Marks) {
+	if m != nil {
+		w.value(name, m.Value())
 	}
-	w.name("taint")
-	w.open('{')
-	for _, path := range sortedKeys(marks) {
-		if w.more {
-			w.b = append(w.b, ',')
-		}
-		w.more = true
-		w.b = append(artifact.AppendString(w.b, path), ':')
-		w.b = artifact.AppendString(w.b, marks[path].String())
-	}
-	w.end('}')
 }
 
 func (w *writer) thread(th *thread) {
@@ -268,6 +260,7 @@ func (w *writer) thread(th *thread) {
 	w.text("timer", th.timer)
 	if th.phase == forked {
 		w.snapshot("base", th.base)
+		w.marks("base_taint", th.baseMarks)
 		w.texts("joined", th.joined)
 	}
 	if th.input.Set {
@@ -287,7 +280,7 @@ func (w *writer) thread(th *thread) {
 }
 
 // branchState writes what a branch has changed since its fork, whose state stands
-// with the thread of the fork.
+// with the thread of the fork, and so do its marks.
 func (w *writer) branchState(th *thread) {
 	if th.changes != nil {
 		w.name("changes")
@@ -295,6 +288,7 @@ func (w *writer) branchState(th *thread) {
 	}
 	w.uint("revision", th.state.Revision)
 	w.provenance(th.state.Provenance)
+	w.marks("taint", th.written)
 }
 
 // changed works out anew what a branch has changed.
@@ -340,7 +334,7 @@ func (w *writer) amount(name string, a policy.Amount) {
 	if len(a.Cost) > 0 {
 		w.name("cost")
 		w.open('{')
-		for _, currency := range sortedKeys(a.Cost) {
+		for _, currency := range artifact.SortedNames(a.Cost) {
 			w.uint(currency, a.Cost[currency])
 		}
 		w.end('}')

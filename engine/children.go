@@ -53,7 +53,7 @@ func (e *Engine) child(ctx context.Context, c Call) (Report, error) {
 	}
 	link := c.Parent
 	return e.start(ctx, c.Definition, Start{
-		Exec: c.Exec, State: state, Owner: c.Owner, By: c.By.Name, Key: c.By.Credential, Method: c.Method, Parent: &link, Bounds: c.Limits,
+		Exec: c.Exec, State: state, Taint: c.Taint, Owner: c.Owner, By: c.By.Name, Key: c.By.Credential, Method: c.Method, Parent: &link, Bounds: c.Limits,
 	})
 }
 
@@ -81,6 +81,9 @@ func (s *session) cancelCall(ctx context.Context, exec string) {
 	e := s.e
 	s.launch(ctx, &job{key: key, call: true, startedMS: e.now()}, func(ctx context.Context) result {
 		report, err := e.Cancel(ctx, exec, Cancel{Reason: "the calling run is ending"})
+		if err == nil && report.Posted {
+			report, err = e.Await(ctx, report, 0)
+		}
 		if err == nil && !report.Status.Ended() {
 			report, err = e.Drive(ctx, exec)
 		}

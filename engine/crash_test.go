@@ -205,6 +205,10 @@ func TestMain(m *testing.M) {
 		crashProcess(dir)
 		return
 	}
+	if dir := os.Getenv("WRIT_INBOX_DIR"); dir != "" {
+		inboxProcess(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -404,4 +408,4 @@ type movedClock struct{ now func() time.Time }
 
 func (c movedClock) Now() time.Time { return c.now() }
 
-func (c movedClock) After(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
+func (c movedClock) AfterFunc(time.Duration, func()) func() { return func() {} }

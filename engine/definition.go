@@ -2,8 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -57,6 +56,7 @@ type Definition struct {
 
 	digests event.Definition
 	digest  artifact.Digest
+	secrets []artifact.Value // constants of the graph that the pack redacts
 }
 
 // Define completes and checks a definition and works out its digests. It fails
@@ -95,12 +95,61 @@ func Define(d Definition) (*Definition, error) {
 	if missing != nil {
 		return nil, fmt.Errorf("define %s: missing %s", d.Graph.ID, joined(missing))
 	}
+	if err := d.findSecrets(); err != nil {
+		return nil, fmt.Errorf("define %s: %w", d.Graph.ID, err)
+	}
 	d.digests = event.Definition{
 		Graph: d.Graph.Digest, Schema: artifact.Sum(d.Schema.Encode()), Pack: d.Policy.Pack().Digest(),
 		Policy: d.Policy.Digest(), Nodes: d.nodesDigest(), Contract: artifact.Sum([]byte(contracts)),
 	}
 	d.digest = sumOf(d.digests)
 	return &d, nil
+}
+
+// findSecrets collects what the graph itself holds under the pack's args:
+// pointers, so that every step knows it and finds it wherever something echoes it.
+// What a redacted argument must not come from is the state, which is stored as it
+// is.
+func (d *Definition) findSecrets() error {
+	pointers := d.Policy.Redactions()
+	for i := range d.Graph.Nodes {
+		n := &d.Graph.Nodes[i]
+		switch n.Kind {
+		case graph.KindTool, graph.KindModel, graph.KindRetrieve, graph.KindApprove, graph.KindCall:
+		default:
+			continue // its expressions are no arguments
+		}
+		list, err := event.Pointed(pointers, event.ScopeArgs, n.Args)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 && n.Kind == graph.KindCall {
+			return fmt.Errorf("node %s gives a called run what the pack redacts, and the run would store it in its state", n.ID)
+		}
+		d.secrets = append(d.secrets, list...)
+		for _, p := range pointers {
+			scope, pointer, _ := event.ParsePointer(p)
+			for _, f := range n.ArgsFlow {
+				if scope == event.ScopeArgs && (f.Seen || len(f.State) > 0) && (isAbove(pointer, f.Pointer) || isAbove(f.Pointer, pointer)) {
+					return fmt.Errorf("node %s: the pack redacts %s, which comes from the state (%s), where it is stored as it is; "+
+						"let the port take it from a secret, or redact it where it comes into the state", n.ID, p, stateWords(f))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isAbove reports whether b is a or lies below it.
+func isAbove(a, b string) bool {
+	return strings.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '/')
+}
+
+func stateWords(f graph.Flow) string {
+	if f.Seen {
+		return "all that the node reads"
+	}
+	return joined(f.State)
 }
 
 // Digest identifies the definition as a whole.
@@ -124,7 +173,7 @@ func (d *Definition) nodesDigest() artifact.Digest {
 			line("call", n.Name, d.Calls[n.Name].digest.String())
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Tools)) {
+	for _, name := range artifact.SortedNames(d.Tools) {
 		t := d.Tools[name]
 		line("tool", name, t.Port+" "+t.Kind.String()+" "+t.Capability+" "+t.Namespace+" "+fmt.Sprint(t.Write))
 	}
@@ -192,6 +241,13 @@ func noAuthority() (*policy.Policy, error) {
 	}
 	p, _, err := policy.Compile(pack, policy.Options{})
 	return p, err
+}
+
+// noDefinition gives a definition that reads the checkpoints of all runs and can
+// continue none.
+func noDefinition() (*Definition, error) {
+	p, err := noAuthority()
+	return &Definition{Graph: &graph.Compiled{}, Policy: p}, err
 }
 
 func joined(words []string) string {

@@ -36,9 +36,31 @@ func (t *turn) request(th *thread, n *graph.Node) {
 	}
 }
 
+// judged is a call as one step has worked it out, for the parts of the step that
+// need it too.
+type judged struct {
+	node           string
+	visit, attempt uint32
+	revision       uint64 // of the state that the thread sees
+	args           artifact.Value
+	call           policy.Call
+}
+
 // effectCall gives the arguments of a node's effect and the call that policy
 // judges. It depends on the position alone, so that it is the same later.
-func (t *turn) effectCall(th *thread, n *graph.Node) (args artifact.Value, call policy.Call, err error) {
+func (t *turn) effectCall(th *thread, n *graph.Node) (artifact.Value, policy.Call, error) {
+	revision := t.view(th).Revision
+	if j := t.judged; j != nil && j.node == th.node && j.visit == th.visit && j.attempt == th.attempt && j.revision == revision {
+		return j.args, j.call, nil
+	}
+	args, call, err := t.workOutCall(th, n)
+	if err == nil {
+		t.judged = &judged{th.node, th.visit, th.attempt, revision, args, call}
+	}
+	return args, call, err
+}
+
+func (t *turn) workOutCall(th *thread, n *graph.Node) (args artifact.Value, call policy.Call, err error) {
 	args, err = n.EvalArgs(graph.Scope{State: t.view(th).Value, Visit: t.p.visitsAt(n, th.visit)})
 	if err != nil {
 		return args, call, err
@@ -51,10 +73,7 @@ func (t *turn) effectCall(th *thread, n *graph.Node) (args artifact.Value, call 
 	if n.Reserve != (graph.Usage{}) {
 		call.Reserve = amountOf(n.Reserve)
 	}
-	if taint := t.taintOf(n); taint != 0 {
-		call.Taint = &policy.Marks{}
-		call.Taint.Set("", taint)
-	}
+	call.Taint = t.argsMarks(th, n)
 	if tool.Shape != nil {
 		call, err = tool.Shape(call)
 	}
@@ -175,13 +194,6 @@ func (t *turn) effectDone(in EffectDone) *Refusal {
 // recordOutcome charges an outcome and records it.
 func (t *turn) recordOutcome(th *thread, o *Outcome, source string, recorded *recordedStep) {
 	e := th.effect
-	if t.redactor != nil { // so that it knows the secrets which the outcome may echo
-		if args, _, err := t.effectCall(th, t.node(th)); err == nil {
-			if _, _, err := t.redactor.Redact(event.ScopeArgs, args); err != nil {
-				t.fail(err)
-			}
-		}
-	}
 	o.Usage.Steps, o.Usage.TimeMS = 0, 0
 	t.p.ledger.Settle(e.key, o.Usage)
 	switch {
@@ -208,6 +220,7 @@ type recordedStep struct {
 // completeAs ends a visit as the log says, where the result that led to it is not
 // there to be evaluated again. The reduction is still checked.
 func (t *turn) completeAs(th *thread, n *graph.Node, r *recordedStep) {
+	marks := t.setMarks(th, n)
 	if r.patch != nil {
 		patch := rebased(r.patch, t.view(th).Revision)
 		if err := t.patch(th, n, &patch); err != nil {
@@ -215,7 +228,7 @@ func (t *turn) completeAs(th *thread, n *graph.Node, r *recordedStep) {
 			return
 		}
 	}
-	t.mark(n)
+	t.mark(th, marks)
 	if r.edge.To != "" {
 		t.leave(th, r.edge, r.way, graph.Usage{})
 	}

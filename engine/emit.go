@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
@@ -22,8 +24,8 @@ func (t *turn) add(h event.Header, body event.Payload) event.Record {
 		return event.Record{}
 	}
 	if t.arena == nil {
-		t.arena = make([]byte, 0, 3<<10)
-		t.out.Events = make([]event.Record, 0, 6)
+		t.arena = make([]byte, 0, t.p.room.events)
+		t.out.Events = make([]event.Record, 0, t.p.room.records)
 	}
 	r, arena, err := t.chain.AppendInto(t.arena, event.Event{Header: h, Body: body})
 	t.arena = arena
@@ -83,6 +85,25 @@ func (t *turn) tick(from, to int64) {
 	p.lastMS = max(p.lastMS, t.now)
 }
 
+// redact gives what may be stored of a value, and what the run goes on with: no
+// secret gets into the state.
+func (t *turn) redact(scope string, v artifact.Value) artifact.Value {
+	safe, err := artifact.CanonicalValue(v)
+	if err == nil && t.redactor != nil {
+		safe, _, err = t.redactor.Redact(scope, safe)
+	}
+	if t.saltless {
+		err = errNoSalt
+	}
+	if err != nil {
+		t.fail(err)
+	}
+	return safe
+}
+
+// errNoSalt keeps a run from storing what its pack redacts.
+var errNoSalt = errors.New("the salt of the run's redactions was erased, so nothing more of it can be recorded; cancel or abandon it")
+
 // keep records a document of the run. Its bytes are stored when the class is the
 // run's own or one that policy keeps.
 func (t *turn) keep(scope, kind, access string, v artifact.Value) event.Recorded {
@@ -90,6 +111,8 @@ func (t *turn) keep(scope, kind, access string, v artifact.Value) event.Recorded
 	var data []byte
 	var err error
 	switch {
+	case t.saltless:
+		err = errNoSalt
 	case t.redactor != nil:
 		r, data, err = t.redactor.Document(scope, kind, access, v)
 	case access == event.AccessRestricted:

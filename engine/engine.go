@@ -27,7 +27,7 @@ type Config struct {
 	Random      io.Reader       // of tokens, salts and ids; nil is crypto/rand
 	Owner       string          // of leases; "" draws one. No two engines of a store share it
 	Lease       time.Duration   // how long a run stays with a worker that gives no sign; 0 is 30 s
-	Poll        time.Duration   // how often Work looks for what is due; 0 is 1 s
+	Poll        time.Duration   // how often Work looks for what is due, and who drives a run into its inbox; 0 is 1 s
 	Parallel    int             // runs that Work drives at once; 0 is 64
 
 	// Sign are the keys that sign the head of a log when its run is suspended or
@@ -143,7 +143,10 @@ type Request struct {
 	Limits     policy.Limits
 }
 
-// Report is what became of a run so far.
+// Report is what became of a run so far. Posted says that another process has the
+// run: the input is in the run's inbox, that process takes it within a
+// [Config.Poll], and [Engine.Await] waits for it. The rest of such a report is of
+// the run as it was before.
 type Report struct {
 	Exec      string
 	Status    store.Status
@@ -159,6 +162,13 @@ type Report struct {
 	Proposals []Proposal // that are open
 	Issued    []Issued   // tokens that the call led to
 	Duplicate bool       // the signal was delivered before
+	Kept      bool       // the signal is kept until the run comes to a wait for it
+	Posted    bool       // the input is in the inbox of the run, for the process that has it
+
+	Definition event.Definition // that the run has now
+	Pinned     *PinnedError     // why this engine cannot continue it; nil if it can
+
+	posting posting // of an input that is posted
 }
 
 // The reasons why a call on a run fails, besides a *[Refusal], a *[DeniedError]
@@ -220,18 +230,18 @@ func (e *Engine) start(ctx context.Context, d *Definition, start Start) (Report,
 		start.Exec = "run-" + strings.NewReplacer("-", ".", "_", ".").Replace(text)
 	}
 	if err := e.salt(d, &start); err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	s, err := e.open(ctx, start.Exec, d)
 	if errors.Is(err, errOpen) || errors.Is(err, store.ErrDeleted) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	if err != nil {
-		return Report{}, err
+		return Report{Exec: start.Exec}, err
 	}
 	r, err := s.run(ctx, start)
 	if s.p.exec == "" && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrEnded)) {
-		return Report{}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
+		return Report{Exec: start.Exec}, fmt.Errorf("start %s: %w", start.Exec, ErrExists)
 	}
 	return r, err
 }
@@ -254,7 +264,7 @@ func (e *Engine) Drive(ctx context.Context, exec string) (Report, error) {
 }
 
 // Resume answers a node that waits for an input, with the token that it was
-// given.
+// given. A run that another process has gets it through its inbox, see [Report].
 func (e *Engine) Resume(ctx context.Context, exec, token string, input artifact.Value, by string) (Report, error) {
 	return e.tell(ctx, exec, Resume{Token: TokenDigest(token), Input: input, By: by})
 }
@@ -263,36 +273,50 @@ func (e *Engine) Resume(ctx context.Context, exec, token string, input artifact.
 type Decision struct {
 	Proposal artifact.Digest // of the exact bytes that were shown
 	Approve  bool
-	Token    string          // for the method token
-	Key      artifact.Digest // of the key whose signature the caller checked, for the method key
+	Token    string // for the method token
 	Approver string
-	Method   string // "" is token where there is one, else asserted
+	Method   string // "" is key where there is a signature, token where there is one, else asserted
 	Answer   artifact.Value
 	Reason   string
+
+	// Signature is that of [SignDecision], for the method key. The engine checks it;
+	// whose key it is, the caller knows.
+	Signature []byte
 }
 
 // Decide takes a decision about an approval that is open, and drives the run on
-// when it was the last one needed.
+// when it was the last one needed. A run that another process has gets it through
+// its inbox, see [Report].
 func (e *Engine) Decide(ctx context.Context, exec string, d Decision) (Report, error) {
 	in := Decide{
-		Proposal: d.Proposal, Approve: d.Approve, Key: d.Key, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason,
+		Proposal: d.Proposal, Approve: d.Approve, Approver: d.Approver, Method: d.Method, Answer: d.Answer, Reason: d.Reason, Signature: d.Signature,
+	}
+	if len(d.Signature) > 0 {
+		key, err := decisionKey(d.Signature, d.Proposal, d.Approve, d.Answer)
+		if err != nil {
+			return Report{Exec: exec}, &Refusal{Code: RefusedSignature, Message: err.Error()}
+		}
+		in.Key = keyDigest(key)
 	}
 	if d.Token != "" {
 		in.Token = TokenDigest(d.Token)
 	}
-	if in.Method == "" {
+	switch {
+	case in.Method != "":
+	case len(d.Signature) > 0:
+		in.Method = event.MethodKey
+	case d.Token != "":
+		in.Method = event.MethodToken
+	default:
 		in.Method = event.MethodAsserted
-		if d.Token != "" {
-			in.Method = event.MethodToken
-		}
 	}
 	return e.tell(ctx, exec, in)
 }
 
 // Reissue gives fresh tokens for an approval or an input whose tokens were lost.
-// The old ones are void.
-func (e *Engine) Reissue(ctx context.Context, exec string, proposal artifact.Digest) (Report, error) {
-	return e.tell(ctx, exec, Reissue{proposal})
+// The old ones are void, and so is what was decided by then.
+func (e *Engine) Reissue(ctx context.Context, exec string, r Reissue) (Report, error) {
+	return e.tell(ctx, exec, r)
 }
 
 // Settle tells what a person knows of an effect whose outcome is unknown.
@@ -301,13 +325,16 @@ func (e *Engine) Settle(ctx context.Context, exec, key string, o Outcome, by str
 }
 
 // Signal delivers an event from outside. A second delivery of one id has no
-// effect, which the report says.
+// effect, which the report says. An event that comes before the run waits for it is
+// kept until it does, where the store has an inbox and the graph a wait for it. A
+// run that another process has gets it through its inbox, see [Report].
 func (e *Engine) Signal(ctx context.Context, exec string, s Signal) (Report, error) {
 	return e.tell(ctx, exec, s)
 }
 
 // Cancel asks a run to stop, also inside a node and in the wait before a retry,
-// and gives its end.
+// and gives its end. A run that another process has is asked through its inbox: see
+// [Report], and [Engine.Await] for its end.
 func (e *Engine) Cancel(ctx context.Context, exec string, c Cancel) (Report, error) {
 	if c.Method == "" {
 		c.Method = methodOf(c.By)
@@ -326,22 +353,17 @@ func (e *Engine) Migrate(ctx context.Context, exec string, to *Definition, m Mig
 	return e.tellAs(ctx, exec, to, m)
 }
 
-// Abandon ends a run whose definition is gone. Any definition will do.
+// Abandon ends a run that nobody can continue, such as one whose definition is
+// gone. It needs none: nothing is waited for, and what is under way stays unknown.
 func (e *Engine) Abandon(ctx context.Context, exec string, a Abandon) (Report, error) {
 	if a.Method == "" {
 		a.Method = methodOf(a.By)
 	}
-	e.mu.Lock()
-	var any *Definition
-	for _, d := range e.defs {
-		any = d
-		break
+	nothing, err := noDefinition()
+	if err != nil {
+		return Report{}, err
 	}
-	e.mu.Unlock()
-	if any == nil {
-		return Report{}, errors.New("abandon: register a definition first")
-	}
-	return e.tellAs(ctx, exec, any, a)
+	return e.tellAs(ctx, exec, nothing, a)
 }
 
 func (e *Engine) tell(ctx context.Context, exec string, what Happening) (Report, error) {
@@ -367,6 +389,9 @@ func (e *Engine) tellAs(ctx context.Context, exec string, as *Definition, what H
 		s, err := e.open(ctx, exec, as)
 		if errors.Is(err, errOpen) {
 			continue
+		}
+		if errors.Is(err, store.ErrLeased) {
+			return e.deliver(ctx, exec, what, err)
 		}
 		if err != nil {
 			return Report{Exec: exec}, err

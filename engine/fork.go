@@ -12,16 +12,16 @@ import (
 func (t *turn) fork(i int, n *graph.Node) {
 	th := &t.p.threads[i]
 	t.announce(th)
-	base := t.view(th)
+	base, marks := t.view(th), t.marks(th)
 	for k, b := range n.Fork.Branches {
 		t.emit(th, &event.BranchStarted{Branch: b.Name, Index: uint32(k), Entry: b.Name})
 	}
 	t.countStep(th)
 	t.emit(th, &event.Routed{Outcome: event.OutcomeContinue, Route: graph.RouteContinue, To: n.Fork.Join.ID, Left: t.budget()})
-	th.phase, th.base, th.joined = forked, base, nil
+	th.phase, th.base, th.baseMarks, th.joined = forked, base, marks, nil
 	branches := make([]thread, len(n.Fork.Branches))
 	for k, b := range n.Fork.Branches {
-		branches[k] = thread{branch: b, node: b.Name, state: base}
+		branches[k] = thread{branch: b, node: b.Name, state: base, marks: marks}
 	}
 	t.p.threads = slices.Insert(t.p.threads, i+1, branches...)
 }
@@ -37,7 +37,8 @@ func (t *turn) join(th *thread, join *graph.Node) {
 	parent.joined = append(slices.Clip(parent.joined), b.Name)
 	done := len(parent.joined) == len(b.Fork.Fork.Branches)
 	if done {
-		*parent = thread{branch: parent.branch, node: join.ID, state: parent.state, changes: parent.changes, steps: parent.steps + th.steps}
+		*parent = parent.moved(join.ID)
+		parent.steps += th.steps
 	}
 	at := t.p.thread(b)
 	t.p.threads = slices.Delete(t.p.threads, at, at+1)

@@ -52,7 +52,7 @@ type stillClock struct{}
 
 func (stillClock) Now() time.Time { return time.UnixMilli(1_000_000) }
 
-func (stillClock) After(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
+func (stillClock) AfterFunc(time.Duration, func()) func() { return func() {} }
 
 // TestParallelBranchesGiveIdenticalBytes runs 64 branches under shuffled
 // schedules: a random part of the handlers yields and waits for others.

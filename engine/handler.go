@@ -97,13 +97,14 @@ func (t *turn) outcome(th *thread, n *graph.Node, o graph.Outcome, used graph.Us
 		invalid(&graph.InvalidGraphError{Text: "handler of " + n.ID + " gives no outcome of a known kind"})
 		return
 	}
+	marks := t.handlerMarks(th, n, o.Patch)
 	if o.Patch != nil {
 		if err := t.patch(th, n, o.Patch); err != nil {
 			invalid(err)
 			return
 		}
-		t.mark(n)
 	}
+	t.mark(th, marks)
 	switch o.Kind {
 	case graph.Suspend:
 		t.suspend(th, o.Reason, used)

@@ -18,30 +18,51 @@ type goneError struct {
 
 func (e *goneError) Error() string { return e.what + " is not kept" }
 
+// damagedError is content that is there and is not what the log names.
+type damagedError struct {
+	digest, found artifact.Digest
+	what          string
+}
+
+func (e *damagedError) Error() string { return e.what + " was changed in the store" }
+
 func (r *replay) blob(d artifact.Digest, what string) ([]byte, error) {
-	if r.o.Content != nil {
-		if data, err := r.o.Content.Blob(d); err == nil && (artifact.Sum(data) == d || what == "salted") {
-			return data, nil
-		}
-	}
-	return nil, &goneError{d, what}
+	return r.content(d, what, artifact.Sum)
+}
+
+func (r *replay) content(d artifact.Digest, what string, sum func([]byte) artifact.Digest) ([]byte, error) {
+	return r.held(d, what, sum, func() ([]byte, error) { return r.o.Content.Blob(d) })
 }
 
 // checkpoint gives the checkpoint that an event of the run exec announced.
 func (r *replay) checkpoint(exec string, seq uint64, announced *event.Checkpointed, what string) ([]byte, error) {
-	if r.o.Content != nil {
-		if data, err := r.o.Content.Checkpoint(exec, seq); err == nil && artifact.Sum(data) == announced.Checkpoint {
-			return data, nil
-		}
+	return r.held(announced.Checkpoint, what, artifact.Sum, func() ([]byte, error) { return r.o.Content.Checkpoint(exec, seq) })
+}
+
+// held reads content and holds it against the digest that the log names.
+func (r *replay) held(d artifact.Digest, what string, sum func([]byte) artifact.Digest, read func() ([]byte, error)) ([]byte, error) {
+	if r.o.Content == nil {
+		return nil, &goneError{d, what}
 	}
-	return nil, &goneError{announced.Checkpoint, what}
+	data, err := read()
+	if err != nil {
+		return nil, &goneError{d, what}
+	}
+	if found := sum(data); found != d {
+		return nil, &damagedError{d, found, what}
+	}
+	return data, nil
 }
 
 func (r *replay) value(rec event.Recorded, what string) (artifact.Value, error) {
+	sum := artifact.Sum
 	if !rec.Salt.IsZero() {
-		what = "salted"
+		if r.p.salt == (event.Salt{}) {
+			return artifact.Value{}, &goneError{rec.Digest, "the salt of " + what}
+		}
+		sum = r.p.salt.Digest
 	}
-	data, err := r.blob(rec.Digest, what)
+	data, err := r.content(rec.Digest, what, sum)
 	if err != nil {
 		return artifact.Value{}, err
 	}
@@ -162,7 +183,7 @@ func (r *replay) inferStart(seg []event.Event, started *event.Started) (Happenin
 		return s, err
 	}
 	o := reader.Root().Object()
-	s.Key = readDigest(o.May("key"))
+	s.Key, s.Taint = readDigest(o.May("key")), policy.ReadMarks(o.May("given"))
 	if ref := readDigest(o.May("salt")); !ref.IsZero() {
 		salt, err := r.blob(ref, "the salt")
 		if err != nil {
@@ -228,13 +249,16 @@ func (r *replay) inferFork(s Start) (Happening, error) {
 // says came of it.
 func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happening, error) {
 	done := EffectDone{Key: b.Key, Source: b.Source, By: resumedBy(seg), Outcome: Outcome{Kind: b.Result.Kind, Access: b.Result.Access, Usage: amountFrom(b.Usage)}}
+	if r.o.Mode == LiveEffects {
+		return r.again(done)
+	}
 	result, err := r.value(b.Result, "the result of an effect")
 	if err == nil {
 		done.Outcome.Result = result
-		if r.o.Mode == LiveEffects {
-			return r.again(done)
-		}
 		return done, nil
+	}
+	if _, gone := err.(*goneError); !gone {
+		return nil, err
 	}
 	r.v.Unverifiable = append(r.v.Unverifiable, Unverifiable{seg[0].Seq, b.Result.Digest, err.Error()})
 	step := &recordedStep{result: b.Result}
@@ -255,11 +279,11 @@ func (r *replay) inferSettled(seg []event.Event, b *event.EffectSettled) (Happen
 	return done, nil
 }
 
-// again asks a port once more, under a key of the replay's own.
+// again asks a port once more, under a key of the replay's own. What it gives is held
+// against the digest of the recorded result, so that need not be kept.
 func (r *replay) again(done EffectDone) (Happening, error) {
-	th := r.p.withEffect(done.Key)
-	if th == nil {
-		return done, nil
+	if r.p.withEffect(done.Key) == nil {
+		return done, nil // the machine refuses what was not asked for
 	}
 	out, err := r.m.Step(r.p, Input{NowMS: r.p.lastMS, What: Recover{}})
 	if err != nil {
@@ -274,7 +298,8 @@ func (r *replay) again(done EffectDone) (Happening, error) {
 		r.cause = "the effect gives another outcome today"
 		switch what := perform(r.ctx, r.o.Ports[e.Port], e).what.(type) {
 		case EffectDone:
-			what.Key, what.Source = done.Key, done.Source
+			what.Key, what.Source, what.By = done.Key, done.Source, done.By
+			what.Outcome.Usage.DurationMS = done.Outcome.Usage.DurationMS // no two calls take equally long
 			return what, nil
 		}
 	}
@@ -304,7 +329,7 @@ func authorizedAgain(seg []event.Event) bool {
 
 func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Happening, error) {
 	if b.Decision == event.DecisionWithdraw {
-		return Reissue{b.Proposal}, nil
+		return Reissue{Proposal: b.Proposal, By: b.Approver, Method: b.Method}, nil
 	}
 	var input artifact.Value
 	var by, method string
@@ -324,8 +349,18 @@ func (r *replay) inferDecision(seg []event.Event, b *event.ApprovalDecided) (Hap
 	d := Decide{Proposal: b.Proposal, Approve: b.Decision == event.DecisionApprove, Approver: b.Approver, Method: b.Method, Answer: input, Reason: b.Reason, replayed: b.Quorum == event.QuorumPending}
 	if b.Method == event.MethodToken {
 		d.Token = b.Credential
-	} else {
-		d.Key = b.Credential
+		return d, nil
+	}
+	d.Key = b.Credential
+	if b.Signature != nil {
+		var err error
+		if d.Signature, err = r.blob(b.Signature.Digest, "the signature of a decision"); err != nil {
+			return nil, err
+		}
+		if err := checkSignature(b, d.Signature); err != nil {
+			r.diverge(seg[0].Seq, b.Type(), seg[0].Node, "/body/signature", "a signature by "+b.Approver, err.Error(), "the decision was not signed so")
+			return nil, nil
+		}
 	}
 	return d, nil
 }

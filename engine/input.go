@@ -43,6 +43,7 @@ type Start struct {
 	Limits policy.Limits   // of the request; the zero value adds none
 	Parent *event.Link     // the run that this one descends from
 	Bounds []policy.Bound  // of the parent
+	Taint  *policy.Marks   // of the initial state; nil when nothing is marked
 	From   *Position       // where a fork begins; nil for the entry of the graph
 	Salt   event.Salt      // of the run's redactions; zero when nothing is redacted
 
@@ -97,6 +98,8 @@ type Decide struct {
 	Answer   artifact.Value // null for none
 	Reason   string
 
+	Signature []byte // by the key, for the record; nil for none
+
 	replayed bool // the answer was checked when the decision was recorded
 }
 
@@ -143,7 +146,10 @@ type Migrate struct{ By, Method, Reason string }
 
 // Reissue withdraws an approval and stages it again with fresh tokens, since
 // those of before were lost.
-type Reissue struct{ Proposal artifact.Digest }
+type Reissue struct {
+	Proposal   artifact.Digest
+	By, Method string
+}
 
 func (Start) happening()      {}
 func (Recover) happening()    {}
@@ -261,6 +267,7 @@ type Call struct {
 	Graph      string
 	Definition *Definition // narrowed
 	State      artifact.Value
+	Taint      *policy.Marks // of the state; nil when nothing is marked
 	Limits     []policy.Bound
 	Parent     event.Link
 	Owner      string
@@ -288,6 +295,7 @@ const (
 	RefusedDecided    = "already_decided"   // the approval is closed
 	RefusedToken      = "token_invalid"     // no such token
 	RefusedUsed       = "already_used"      // the token was used
+	RefusedSignature  = "signature_invalid" // it is not by the key, or about something else
 	RefusedExpired    = "expired"           // too late
 	RefusedInput      = "input_invalid"     // the answer breaks its schema
 	RefusedPolicy     = "policy_changed"    // what was staged no longer holds
@@ -295,4 +303,6 @@ const (
 	RefusedStarter    = "approval_by_starter"
 	RefusedStale      = "stale" // the outcome of something that is over
 	RefusedCancel     = "cancel_requested"
+	RefusedRedacted   = "redacted"   // it cannot be redacted, so it is not kept for another process
+	RefusedFull       = "inbox_full" // too much is kept for the run already
 )

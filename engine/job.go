@@ -62,16 +62,40 @@ func (s *session) dispatch(ctx context.Context, out Out) {
 	}
 }
 
+// pending is a job that has not begun.
+type pending struct {
+	job *job
+	do  func() result
+}
+
+// launch begins a job beside the others. The only one waits for the loop to do it.
 func (s *session) launch(ctx context.Context, j *job, do func(context.Context) result) {
 	ctx, j.end = context.WithCancelCause(ctx)
 	s.jobs[j.key] = j
-	results := s.results
-	go func() {
+	begun := &pending{j, func() result {
 		defer j.cancel()
 		r := do(ctx)
 		r.job = j
-		results <- r
-	}()
+		return r
+	}}
+	if len(s.jobs) == 1 && !j.call {
+		s.next = begun
+		return
+	}
+	if s.next != nil {
+		first := s.next
+		go func() { s.deliver(first.do()) }()
+		s.next = nil
+	}
+	go func() { s.deliver(begun.do()) }()
+}
+
+// deliver gives the outcome of a job to the loop, unless the session is over.
+func (s *session) deliver(r result) {
+	select {
+	case s.results <- r:
+	case <-s.gone:
+	}
 }
 
 func (s *session) startWork(ctx context.Context, w Work) {
@@ -278,11 +302,15 @@ func (s *session) stop(ctx context.Context) {
 		case j.call, j.done && !s.p.ended:
 		case s.p.ended:
 			delete(s.jobs, j.key)
+		case s.next != nil && s.next.job == j:
+			delete(s.jobs, j.key)
+			s.held = append(s.held, result{job: j, what: EffectDone{Key: j.effect.Key, Outcome: Failed(graph.ClassCancelled, "stopped before it began")}})
 		default:
 			delete(s.jobs, j.key)
 			s.held = append(s.held, result{job: j, what: EffectLost{Key: j.effect.Key, Reason: "stopped while it was under way"}})
 		}
 	}
+	s.next = nil
 	s.held = slices.DeleteFunc(s.held, func(r result) bool { return r.job.handler })
 	if s.p.ended {
 		s.held, s.jobs = nil, map[string]*job{}

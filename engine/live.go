@@ -1,18 +1,61 @@
 package engine
 
 import (
+	"crypto/ed25519"
+	"fmt"
+	"io"
+
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/keys"
 )
 
-// LiveAuthorization lets one caller replay one run with live effects, once.
-// Whoever issues it signs its bytes as they see fit; a replay checks what it says.
+// LiveAuthorization lets one caller replay one run with live effects, once. A
+// replay checks what it says; who may issue one is for the host to decide, by the
+// keys that it takes signatures of (see [OpenLive]).
 type LiveAuthorization struct {
-	Exec       string
-	Definition artifact.Digest // of the definition, see [Definition.Digest]
-	Caller     string
-	ExpiresMS  int64 // since 1970
-	Nonce      string
+	Exec       string          `json:"exec"`
+	Definition artifact.Digest `json:"definition"` // see [Definition.Digest]
+	Caller     string          `json:"caller"`
+	ExpiresMS  int64           `json:"expires_ms"` // since 1970
+	Nonce      string          `json:"nonce"`
+}
+
+// AuthorizeLive gives an authorization for the run whose log begins with first.
+func AuthorizeLive(first event.Event, caller string, expiresMS int64, random io.Reader) (LiveAuthorization, error) {
+	started, ok := first.Body.(*event.Started)
+	if !ok {
+		return LiveAuthorization{}, fmt.Errorf("authorize: the log of %s does not begin with started", first.Exec)
+	}
+	nonce, err := randomText(random)
+	return LiveAuthorization{
+		Exec: first.Exec, Definition: sumOf(started.Definition), Caller: caller, ExpiresMS: expiresMS, Nonce: nonce,
+	}, err
+}
+
+// LiveType is the DSSE payload type of a signed authorization.
+const LiveType = "application/vnd.writ.live.v1+json"
+
+// Sign gives a DSSE envelope with the authorization.
+func (a LiveAuthorization) Sign(signers ...ed25519.PrivateKey) ([]byte, error) {
+	payload, err := artifact.EncodeCompact(a)
+	if err != nil {
+		return nil, err
+	}
+	return keys.Seal(LiveType, payload, signers...)
+}
+
+// OpenLive gives the authorization in a DSSE envelope and the ids of the trusted
+// keys that signed it. It fails as [keys.Open] does.
+func OpenLive(data []byte, trusted ...ed25519.PublicKey) (a LiveAuthorization, signedBy []string, err error) {
+	payload, signedBy, err := keys.Open(data, LiveType, trusted...)
+	if err == nil {
+		err = artifact.Decode(payload, &a, artifact.RefuseUnknown)
+	}
+	if err != nil {
+		return LiveAuthorization{}, nil, fmt.Errorf("authorization of a live replay: %w", err)
+	}
+	return a, signedBy, nil
 }
 
 // Digest identifies the authorization.

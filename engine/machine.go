@@ -81,6 +81,8 @@ type turn struct {
 	err   error
 
 	redactor  *event.Redactor
+	saltless  bool // the pack redacts, and the salt was erased
+	judged    *judged
 	recorded  bool   // a Checkpointed is the last event
 	recovered bool   // the step is a Recover: what is open is given again
 	left      string // the node that the step has left last
@@ -129,18 +131,28 @@ func (t *turn) fail(err error) {
 
 // open prepares what a running turn needs.
 func (t *turn) open() {
-	pointers := t.def.Policy.Redactions()
-	if len(pointers) == 0 && t.p.salt == (event.Salt{}) {
+	if t.p.salt == (event.Salt{}) {
+		t.saltless = len(t.def.Policy.Redactions()) > 0 // restricted bytes are refused where they come
 		return
 	}
-	if t.p.salt == (event.Salt{}) {
-		return // the salt was deleted: restricted bytes are refused later
-	}
-	r, err := event.NewRedactor(t.p.salt, pointers)
+	r, err := t.def.redactor(t.p.salt)
 	if err != nil {
 		t.fail(err)
+		return
 	}
 	t.redactor = r
+}
+
+// redactor gives the redactor of a run's step, which knows the secrets of the graph.
+func (d *Definition) redactor(salt event.Salt) (*event.Redactor, error) {
+	r, err := event.NewRedactor(salt, d.Policy.Redactions())
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range d.secrets {
+		r.Learn(secret)
+	}
+	return r, nil
 }
 
 // start begins a run or a fork of one.
@@ -158,7 +170,7 @@ func (t *turn) start(s Start) error {
 	}
 	if s.From != nil {
 		t.p = s.From.clone()
-		t.p.head, t.p.ended, t.p.ending = event.Head{}, false, nil
+		t.p.head, t.p.ended, t.p.ending, t.p.given = event.Head{}, false, nil, nil
 	} else if err := t.fresh(s); err != nil {
 		return err
 	}
@@ -231,6 +243,9 @@ func (t *turn) fresh(s Start) error {
 	}
 	p.state = s.State
 	p.stateSum = artifact.Sum(s.State.Value.AppendCompact(nil))
+	if !s.Taint.IsEmpty() {
+		p.taint, p.given = s.Taint, s.Taint
+	}
 	p.visits = make([]uint32, len(d.Graph.Nodes))
 	p.threads = []thread{{node: d.Graph.Entry.ID}}
 	return nil
@@ -256,7 +271,11 @@ func (t *turn) reopen() {
 		}
 		p.ledger.Release(holdKey(th))
 		p.visits[n.Index]--
-		*th = thread{branch: th.branch, node: th.node, state: th.state, changes: th.changes, base: th.base, joined: th.joined, steps: th.steps, phase: keepForked(th.phase)}
+		was := *th
+		*th = was.moved(was.node)
+		if was.phase == forked {
+			th.phase, th.base, th.baseMarks, th.joined = forked, was.base, was.baseMarks, was.joined
+		}
 	}
 	carried := make([]uint32, len(p.visits))
 	copy(carried, p.carried)
@@ -269,13 +288,6 @@ func (t *turn) reopen() {
 			t.reopenFork(th)
 		}
 	}
-}
-
-func keepForked(was phase) phase {
-	if was == forked {
-		return forked
-	}
-	return 0
 }
 
 func (t *turn) reopenFork(th *thread) {
@@ -307,6 +319,9 @@ func (t *turn) finish(before Position) (Out, error) {
 	p.clock = status == store.Running && !p.ended
 	if t.chain != nil {
 		p.head = t.chain.Head()
+	}
+	if n := len(t.out.Events); n > 0 {
+		p.room.events, p.room.records = len(t.arena)+64, n
 	}
 	t.out.Status, t.out.Reason = status, reason
 	if p.ended {

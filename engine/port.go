@@ -58,9 +58,9 @@ func (f PortFunc) Do(ctx context.Context, e Effect) (Outcome, error) { return f(
 // Clock is where the driver gets the time from.
 type Clock interface {
 	Now() time.Time
-	// After gives a channel that receives when d has passed, and a function that
-	// lets go of it.
-	After(d time.Duration) (<-chan time.Time, func())
+	// AfterFunc calls f on a goroutine of its own when d has passed, unless stop is
+	// called before.
+	AfterFunc(d time.Duration, f func()) (stop func())
 }
 
 // SystemClock is the machine's clock.
@@ -69,10 +69,10 @@ type SystemClock struct{}
 // Now implements [Clock].
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// After implements [Clock].
-func (SystemClock) After(d time.Duration) (<-chan time.Time, func()) {
-	t := time.NewTimer(d)
-	return t.C, func() { t.Stop() }
+// AfterFunc implements [Clock].
+func (SystemClock) AfterFunc(d time.Duration, f func()) (stop func()) {
+	t := time.AfterFunc(d, f)
+	return func() { t.Stop() }
 }
 
 // Issued are the tokens of an approval or of an input that a run waits for. Only

@@ -36,11 +36,18 @@ type Position struct {
 	ledger    *policy.Ledger
 	threads   []thread // the root first, then branches in the order of their forks
 	timers    []timer
-	seen      []string                // ids of signals that were consumed, oldest first
-	taint     map[string]policy.Taint // by written path; never changed in place
-	ending    *ending                 // the run is being wound up
+	seen      []string      // ids of signals that were consumed, oldest first
+	taint     *policy.Marks // of the state; never changed in place
+	given     *policy.Marks // of the initial state; never changed in place
+	ending    *ending       // the run is being wound up
 	ended     bool
+
+	room room // what the next step is likely to need
 }
+
+// room is how much memory the step before took, for the next to ask for no more
+// and no less.
+type room struct{ events, records, checkpoint int }
 
 // maxSeen bounds the ids of signals that a run remembers.
 const maxSeen = 1024
@@ -112,8 +119,12 @@ type thread struct {
 
 	state   graph.Snapshot // what a branch sees; the root sees the run's
 	changes []byte         // the text of what a branch has changed since its fork; nil for nothing
-	base    graph.Snapshot // forked: the state at the fork
-	joined  []string       // forked: names of the branches that are done
+	marks   *policy.Marks  // of state; never changed in place
+	written *policy.Marks  // those of what the branch may write; nil while they are those of the fork
+
+	base      graph.Snapshot // forked: the state at the fork
+	baseMarks *policy.Marks  // forked: of base
+	joined    []string       // forked: names of the branches that are done
 
 	input    artifact.Optional[artifact.Value] // of the last Resume
 	effect   *openEffect
@@ -122,6 +133,14 @@ type thread struct {
 	call     string        // exec of the called run
 	link     event.Link    // to the CallStarted
 	reserve  policy.Amount // for the called run
+}
+
+// moved gives the thread at a node, with nothing open.
+func (th *thread) moved(node string) thread {
+	return thread{
+		branch: th.branch, node: node, steps: th.steps,
+		state: th.state, changes: th.changes, marks: th.marks, written: th.written,
+	}
 }
 
 type openEffect struct {
@@ -279,6 +298,12 @@ type Proposal struct {
 func (p Position) clone() Position {
 	p.visits = slices.Clone(p.visits)
 	p.threads = slices.Clone(p.threads)
+	for i := range p.threads {
+		if e := p.threads[i].effect; e != nil {
+			own := *e
+			p.threads[i].effect = &own
+		}
+	}
 	p.timers = slices.Clone(p.timers)
 	if p.ledger != nil {
 		p.ledger = p.ledger.Clone()

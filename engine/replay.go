@@ -117,10 +117,14 @@ func Replay(ctx context.Context, log iter.Seq2[event.Record, error], o ReplayOpt
 	return r.v, nil
 }
 
-// Replay replays a run of the engine's store.
+// Replay replays a run of the engine's store, with its definitions and, if it is
+// live, its ports.
 func (e *Engine) Replay(ctx context.Context, exec string, o ReplayOptions) (Verdict, error) {
 	if o.Content == nil {
 		o.Content = storeContent{ctx, e.c.Store}
+	}
+	if o.Ports == nil {
+		o.Ports = e.c.Ports
 	}
 	e.mu.Lock()
 	for _, d := range e.defs {
@@ -222,6 +226,11 @@ func (r *replay) step() (more bool, err error) {
 		var gone *goneError
 		if errors.As(err, &gone) {
 			r.v.Unverifiable = append(r.v.Unverifiable, Unverifiable{seg[0].Seq, gone.digest, gone.Error()})
+			return false, nil
+		}
+		var damaged *damagedError
+		if errors.As(err, &damaged) {
+			r.diverge(seg[0].Seq, seg[0].Type, seg[0].Node, "", damaged.digest.String(), damaged.found.String(), damaged.Error())
 			return false, nil
 		}
 		return false, err

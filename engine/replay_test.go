@@ -313,25 +313,26 @@ func TestReplayOfAFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := func(what string) {
-		t.Helper()
-		l.restart(d)
-		v, err := l.e.Replay(t.Context(), "fork", ReplayOptions{})
-		if err != nil || v.Events != 0 || v.Divergence != nil {
-			t.Errorf("%s: %v, %d events, %v", what, err, v.Events, v.Divergence)
-		}
-		wants(t, what, v.Unverifiable, []Unverifiable{{
-			1, x.Body.(*event.Checkpointed).Checkpoint, "the checkpoint that the fork began from is not kept",
-		}})
-	}
 	inner := l.store
 	l.store = editing{inner, `{"v":2,"exec":"run"`, `{"v":2,"exec":"ran"`}
-	gone("edited")
+	l.restart(d)
+	v, err = l.e.Replay(t.Context(), "fork", ReplayOptions{})
+	if err != nil || v.Events != 0 || v.Divergence == nil {
+		t.Fatalf("edited: %v, %d events, %v", err, v.Events, v.Unverifiable)
+	}
+	wants(t, "edited", v.Divergence.Cause, "the checkpoint that the fork began from was changed in the store")
 	l.store = inner
 	if _, err := l.store.(store.Remover).Delete(t.Context(), "run", true); err != nil {
 		t.Fatal(err)
 	}
-	gone("deleted")
+	l.restart(d)
+	v, err = l.e.Replay(t.Context(), "fork", ReplayOptions{})
+	if err != nil || v.Events != 0 || v.Divergence != nil {
+		t.Errorf("deleted: %v, %d events, %v", err, v.Events, v.Divergence)
+	}
+	wants(t, "deleted", v.Unverifiable, []Unverifiable{{
+		1, x.Body.(*event.Checkpointed).Checkpoint, "the checkpoint that the fork began from is not kept",
+	}})
 	if _, err := l.e.Fork(t.Context(), "run", announced.Seq, "late", "ann"); !errors.Is(err, store.ErrDeleted) {
 		t.Errorf("a fork of a deleted run: %v", err)
 	}

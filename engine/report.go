@@ -23,9 +23,8 @@ func (e *Engine) Status(ctx context.Context, exec string) (Report, error) {
 		return report, err
 	}
 	def, err := e.definitionOf(exec, data, nil)
-	var pinned *PinnedError
-	if errors.As(err, &pinned) {
-		report.Reason = pinned.Error()
+	if errors.As(err, &report.Pinned) {
+		report.Reason, report.Definition = err.Error(), report.Pinned.Definition
 		return report, nil
 	}
 	if err != nil {
@@ -53,6 +52,7 @@ func (s *session) report(ctx context.Context) (Report, error) {
 
 func (e *Engine) fill(ctx context.Context, r *Report, p *Position) error {
 	r.State, r.Steps, r.Used, r.ElapsedMS, r.Proposals = p.state, p.steps, p.ledger.Used(), p.elapsedMS, p.Proposals()
+	r.Definition = p.definition
 	if !p.ended {
 		return nil
 	}

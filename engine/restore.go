@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/writ-dev/writ/artifact"
@@ -53,16 +52,7 @@ func (m *Machine) Restore(data []byte, head event.Head) (Position, error) {
 // readOpen reads what is open in a run: threads, timers, and what is known of what
 // came in.
 func (m *Machine) readOpen(o *artifact.Object, p *Position, foreign bool) {
-	for path, mark := range o.May("taint").Map() {
-		taint, ok := policy.ParseTaint(mark.Text())
-		if !ok {
-			mark.Report("no taint")
-		}
-		if p.taint == nil {
-			p.taint = map[string]policy.Taint{}
-		}
-		p.taint[path] = taint
-	}
+	p.taint, p.given = policy.ReadMarks(o.May("taint")), policy.ReadMarks(o.May("given"))
 	for _, f := range o.Need("threads").List() {
 		p.threads = append(p.threads, m.readThread(f, p, foreign))
 	}
@@ -97,6 +87,17 @@ func checkpointReader(data []byte, source string) (*artifact.Reader, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	return artifact.NewFirstReader(artifact.DocumentOf(v, source)), nil
+}
+
+// SaltOf gives the digest of the blob with the salt of a run's redactions, which a
+// checkpoint of the run names; zero where there is none.
+func SaltOf(checkpoint []byte) (artifact.Digest, error) {
+	r, err := checkpointReader(checkpoint, "checkpoint")
+	if err != nil {
+		return artifact.Digest{}, err
+	}
+	d := readDigest(r.Root().Object().May("salt"))
+	return d, r.Err()
 }
 
 func readDefinition(f artifact.Field) event.Definition {
@@ -155,7 +156,7 @@ func (m *Machine) readThread(f artifact.Field, p *Position, foreign bool) thread
 		m.readBranch(o, &th, p, foreign)
 	}
 	if base := o.May("base"); base.Present() {
-		th.base = readSnapshot(base)
+		th.base, th.baseMarks = readSnapshot(base), policy.ReadMarks(o.May("base_taint"))
 	}
 	for _, j := range o.May("joined").List() {
 		th.joined = append(th.joined, j.Text())
@@ -214,8 +215,9 @@ func (m *Machine) checkThread(th *thread, p *Position) string {
 // readBranch finds the branch and its state: that of its fork, which was read
 // before, with the branch's own changes.
 func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreign bool) {
-	name, fork := o.Need("branch"), m.def.Graph.Node(o.Need("fork").Identifier())
-	o.Know("changes", "revision", "by")
+	name, id := o.Need("branch"), o.Need("fork").Identifier()
+	fork := m.def.Graph.Node(id)
+	o.Know("changes", "revision", "by", "taint")
 	if fork != nil && fork.Fork != nil {
 		for _, b := range fork.Fork.Branches {
 			if b.Name == name.Text() {
@@ -227,7 +229,7 @@ func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreig
 		if !foreign {
 			name.Report("the graph has no branch %s", name.Text())
 		}
-		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{}}
+		th.branch = &graph.Branch{Name: name.Text(), Fork: &graph.Node{NodeDefinition: graph.NodeDefinition{ID: id}}}
 		return
 	}
 	at := p.thread(th.branch.Parent)
@@ -236,6 +238,10 @@ func (m *Machine) readBranch(o *artifact.Object, th *thread, p *Position, foreig
 		return
 	}
 	base := p.threads[at].base
+	th.marks, th.written = p.threads[at].baseMarks, policy.ReadMarks(o.May("taint"))
+	if th.written != nil {
+		th.marks = th.marks.Graft(th.branch.Writes, th.written)
+	}
 	th.state = graph.Snapshot{SchemaID: base.SchemaID, Revision: o.May("revision").Uint64(), Value: base.Value, Provenance: readProvenance(o.May("by"))}
 	if !o.Has("changes") {
 		return
@@ -326,5 +332,3 @@ func readEnding(f artifact.Field) *ending {
 	o.RefuseUnknown()
 	return e
 }
-
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

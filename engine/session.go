@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -14,8 +12,8 @@ import (
 )
 
 // session drives one run in this process, under a lease, from one input until the
-// run waits for somebody or is over. Everything in it belongs to the goroutine of
-// [session.run], except the queue.
+// run waits for somebody or is over. Everything in it belongs to the goroutine that
+// the loop is on, see loop.go, except what the engine's mutex guards.
 type session struct {
 	e     *Engine
 	exec  string
@@ -25,15 +23,26 @@ type session struct {
 	renew int64 // when the lease is renewed, in ms since 1970
 
 	jobs    map[string]*job
+	next    *pending // the only job, not begun yet
 	results chan result
 	held    []result // outcomes of handlers that wait for others of lower rank
 	tries   map[string]int
 	issued  []Issued
+	inbox   inbox
+
+	err       error    // that ends the session
+	refusal   *Refusal // of the first input
+	duplicate bool     // so was the first input
+	goOn      func()   // the loop
+	end       chan ended
+	signal    chan struct{} // something came up
+	gone      chan struct{} // closed when the session is over
 
 	// Guarded by the engine's mutex.
-	queue  []posted
-	signal chan struct{}
-	closed bool
+	queue     []posted
+	busy      *job  // that the goroutine of the loop is inside of
+	alarm     int64 // when the loop is nudged, in ms since 1970; 0 for never
+	stopAlarm func()
 }
 
 // posted is an input from another call, and who waits for the answer.
@@ -61,18 +70,17 @@ func (e *Engine) post(exec string, what Happening) (<-chan answer, bool) {
 	}
 	done := make(chan answer, 1)
 	s.queue = append(s.queue, posted{what, done})
-	select {
-	case s.signal <- struct{}{}:
-	default:
-	}
+	s.nudgeLocked()
 	return done, true
 }
 
 // open takes the lease of a run.
 func (e *Engine) open(ctx context.Context, exec string, d *Definition) (*session, error) {
 	s := &session{
-		e: e, exec: exec, jobs: map[string]*job{}, results: make(chan result, 16), tries: map[string]int{}, signal: make(chan struct{}, 1),
+		e: e, exec: exec, jobs: map[string]*job{}, results: make(chan result), tries: map[string]int{},
+		end: make(chan ended, 1), signal: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
+	s.inbox.box, _ = e.c.Store.(store.Inbox)
 	if d != nil {
 		s.m = NewMachine(d)
 	}
@@ -99,7 +107,8 @@ func (e *Engine) now() int64 { return e.c.Clock.Now().UnixMilli() }
 func (s *session) forget() {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	s.closed = true
+	s.disarm()
+	close(s.gone)
 	delete(s.e.sessions, s.exec)
 	for _, q := range s.queue {
 		q.done <- answer{again: true}
@@ -226,44 +235,6 @@ func peekDefinition(checkpoint []byte) (event.Definition, error) {
 	return d, r.Err()
 }
 
-// run is the loop: an input, one append, what follows from it, the next input.
-func (s *session) run(ctx context.Context, first Happening) (Report, error) {
-	if _, starting := first.(Start); !starting && first != (Recover{}) && !isRescue(first) {
-		if err := s.step(ctx, Recover{}); err != nil {
-			s.close(ctx)
-			return Report{Exec: s.exec}, err
-		}
-	}
-	err := s.step(ctx, first)
-	duplicate := false
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		err = nil
-	} else if errors.Is(err, errDuplicate) {
-		err, duplicate = nil, true
-	}
-	for err == nil {
-		var more bool
-		if more, err = s.turn(ctx); !more {
-			break
-		}
-	}
-	report, reportErr := s.report(context.WithoutCancel(ctx))
-	report.Duplicate = duplicate
-	parent := s.p.parent
-	s.close(ctx)
-	if err == nil && report.Status.Ended() && parent != "" {
-		s.e.returned(ctx, parent, report)
-	}
-	switch {
-	case err != nil:
-		return report, err
-	case refusal != nil:
-		return report, refusal
-	}
-	return report, reportErr
-}
-
 var errDuplicate = errors.New("delivered before")
 
 // step gives the machine an input and makes what follows durable before it is
@@ -273,7 +244,7 @@ func (s *session) step(ctx context.Context, what Happening) error {
 	out, err := s.m.Step(s.p, Input{NowMS: s.e.now(), What: what, Mint: mint})
 	switch {
 	case err != nil:
-		return err
+		return &stepError{err}
 	case mint.err != nil:
 		return mint.err
 	case out.Refusal != nil:
@@ -283,6 +254,7 @@ func (s *session) step(ctx context.Context, what Happening) error {
 	}
 	if len(out.Events) > 0 {
 		b := out.Batch(s.fence)
+		b.Taken = s.inbox.taking
 		if len(s.e.c.Sign) > 0 && out.Status != store.Running {
 			if b.Head.Signed, err = event.SignHead(out.Position.head, s.e.c.Sign...); err != nil {
 				return err
@@ -322,168 +294,4 @@ func (s *session) append(ctx context.Context, b store.Batch) error {
 			return nil
 		}
 	}
-}
-
-// turn waits for the next thing that happens and takes it. It gives false when
-// nothing more can happen here.
-func (s *session) turn(ctx context.Context) (more bool, err error) {
-	if s.p.ready() {
-		return true, s.quiet(s.step(ctx, Recover{}))
-	}
-	if r, ok := s.deliverable(); ok {
-		return true, s.take(ctx, r)
-	}
-	now := s.e.now()
-	if due := s.p.DueTimers(now); len(due) > 0 && !s.p.ended {
-		return true, s.quiet(s.step(ctx, TimerDue{due[0]}))
-	}
-	if q, ok := s.pop(); ok {
-		return true, s.answer(ctx, q)
-	}
-	if s.idle() {
-		return !s.settled(), nil
-	}
-	wait, stop := s.e.c.Clock.After(time.Duration(s.nextWake(now)-now) * time.Millisecond)
-	defer stop()
-	select {
-	case r := <-s.results:
-		s.collect(r)
-	case <-s.signal:
-	case <-wait:
-		return true, s.wake(ctx)
-	case <-ctx.Done():
-		return false, fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
-	}
-	return true, nil
-}
-
-// quiet drops refusals of inputs that nobody waits for: something else was
-// faster.
-func (s *session) quiet(err error) error {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		return nil
-	}
-	return err
-}
-
-// idle reports whether the run waits for nothing that this process brings about.
-func (s *session) idle() bool {
-	if s.p.ended {
-		return true
-	}
-	status, _ := s.p.Status()
-	return len(s.jobs) == 0 && (status == store.Suspended || !s.p.retries())
-}
-
-// retries reports whether a thread waits for its next attempt.
-func (p *Position) retries() bool {
-	return slices.ContainsFunc(p.threads, func(t thread) bool { return t.phase == retry })
-}
-
-// ready reports whether a thread has a node to enter.
-func (p *Position) ready() bool {
-	return !p.ended && p.ending == nil && slices.ContainsFunc(p.threads, func(t thread) bool { return t.phase == 0 })
-}
-
-// settled ends the session, unless something was posted meanwhile.
-func (s *session) settled() bool {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	if len(s.queue) > 0 {
-		return false
-	}
-	s.closed = true
-	return true
-}
-
-func (s *session) pop() (posted, bool) {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	if len(s.queue) == 0 {
-		return posted{}, false
-	}
-	q := s.queue[0]
-	s.queue = s.queue[1:]
-	return q, true
-}
-
-// answer takes an input that another call posted.
-func (s *session) answer(ctx context.Context, q posted) error {
-	s.issued = nil
-	err := s.step(ctx, q.what)
-	report, _ := s.report(ctx)
-	var refusal *Refusal
-	switch {
-	case errors.Is(err, errDuplicate):
-		report.Duplicate, err = true, nil
-		q.done <- answer{report: report}
-	case errors.As(err, &refusal):
-		q.done <- answer{report: report, err: err}
-		return nil
-	default:
-		q.done <- answer{report: report, err: err}
-	}
-	return err
-}
-
-// nextWake gives when the session has to look at the clock again: for a timer, a
-// deadline or the lease.
-func (s *session) nextWake(now int64) int64 {
-	next := s.renew
-	if due := s.p.NextDue(); due > 0 && !s.p.ended {
-		next = min(next, due)
-	}
-	for _, j := range s.jobs {
-		switch {
-		case j.done || j.givenUp:
-		case j.overdue:
-			next = min(next, j.giveUpMS)
-		case j.deadlineMS > 0:
-			next = min(next, j.deadlineMS)
-		}
-	}
-	return max(next, now)
-}
-
-// wake renews the lease and gives up on what is past its deadline.
-func (s *session) wake(ctx context.Context) error {
-	now := s.e.now()
-	if now >= s.renew {
-		fence, err := s.e.c.Store.Lease(ctx, s.exec, s.e.c.Owner, s.e.c.Lease)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrLost, err)
-		}
-		if fence != s.fence {
-			return fmt.Errorf("%w: the lease ended before it was renewed", ErrLost)
-		}
-		s.renew = now + s.e.c.Lease.Milliseconds()/3
-	}
-	for _, j := range s.ordered() {
-		if err := s.expire(ctx, j, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// expire tells a job whose deadline has passed to end, and gives it up: a handler
-// at once, since its outcome is known; an effect when its port has had time to
-// say what became of it.
-func (s *session) expire(ctx context.Context, j *job, now int64) error {
-	if j.done || j.givenUp || j.deadlineMS <= 0 || now < j.deadlineMS {
-		return nil
-	}
-	if !j.overdue {
-		j.overdue, j.giveUpMS = true, now
-		if !j.handler && !j.call {
-			j.giveUpMS = now + lastWordMS
-		}
-		j.expire()
-	}
-	if now < j.giveUpMS {
-		return nil
-	}
-	j.givenUp = true
-	return s.giveUp(ctx, j, "no outcome before the deadline")
 }

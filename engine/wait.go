@@ -52,7 +52,7 @@ func waitName(name string, key artifact.Value) string {
 // signal gives an event from outside to the thread that waits for it. An event
 // that was consumed is not consumed again, whatever waits by then.
 func (t *turn) signal(in Signal) *Refusal {
-	if in.ID != "" && slices.Contains(t.p.seen, "event:"+in.ID) {
+	if in.ID != "" && slices.Contains(t.p.seen, eventMark(in.ID)) {
 		t.out.Duplicate = true
 		return nil
 	}
@@ -70,29 +70,52 @@ func (t *turn) signal(in Signal) *Refusal {
 		return &Refusal{Code: RefusedNotWaiting, Message: "the run does not wait for " + clip(name)}
 	}
 	th := &t.p.threads[i]
-	t.p.lastMS = max(t.p.lastMS, t.now)
-	r := t.keep(event.ScopeArgs, "json", accessRun, payload)
-	if t.redactor != nil {
-		if payload, _, err = t.redactor.Redact(event.ScopeArgs, payload); err != nil {
-			t.fail(err)
-		}
+	payload = t.redact(event.ScopeArgs, payload)
+	if refusal := t.takes(th, t.node(th), payload); refusal != nil {
+		return refusal
 	}
-	t.emit(th, &event.EventReceived{Wait: name, ID: clip(in.ID), Payload: r, By: clip(in.By), Method: methodFor(in)})
+	t.p.lastMS = max(t.p.lastMS, t.now)
+	method := methodFor(in.By, in.Method)
+	r := t.keep(event.ScopeArgs, "json", accessRun, payload)
+	t.emit(th, &event.EventReceived{Wait: name, ID: clip(in.ID), Payload: r, By: clip(in.By), Method: method})
 	t.stopTimer(th)
-	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: methodFor(in)})
+	t.emit(th, &event.Resumed{Cause: event.CauseEvent, By: clip(in.By), Method: method})
 	if in.ID != "" {
-		t.remember("event:" + in.ID)
+		t.remember(eventMark(in.ID))
 	}
 	th.fromMS, th.waitName = t.now, ""
 	t.complete(th, t.node(th), payload, graph.Usage{})
 	return nil
 }
 
-func methodFor(in Signal) string {
-	if in.Method == "" {
-		return methodOf(in.By)
+// eventMark is how an event that was consumed is remembered.
+func eventMark(id string) string { return "event:" + id }
+
+func methodFor(by, method string) string {
+	if method == "" {
+		return methodOf(by)
 	}
-	return in.Method
+	return method
+}
+
+// takes refuses what somebody sends for a node whose set, cases or schema of the
+// state cannot take it: a sender's mistake must not end the run.
+func (t *turn) takes(th *thread, n *graph.Node, value artifact.Value) *Refusal {
+	view := t.view(th)
+	scope := graph.Scope{State: view.Value, Result: value, Visit: t.p.visitsAt(n, th.visit)}
+	patch, err := n.EvalPatch(scope, view.Revision)
+	if err == nil && len(patch.Operations) > 0 {
+		var after graph.Snapshot
+		after, err = graph.Reduce(view, patch, n.Writes, t.def.Schema, graph.Provenance{ExecutionID: t.p.exec, NodeID: th.node, EventSequence: t.next()})
+		scope.State = after.Value
+	}
+	if err == nil {
+		_, _, err = n.Decide(scope)
+	}
+	if err != nil {
+		return &Refusal{Code: RefusedInput, Message: err.Error(), Pointer: lastPath(err)}
+	}
+	return nil
 }
 
 // timerDue lets a thread go on whose time has come.

@@ -112,6 +112,7 @@ func (t *turn) exhausted(i int, n *graph.Node) {
 // the cases decide.
 func (t *turn) complete(th *thread, n *graph.Node, result artifact.Value, used graph.Usage) {
 	scope := graph.Scope{State: t.view(th).Value, Result: result, Visit: t.p.visitsAt(n, th.visit)}
+	marks := t.setMarks(th, n)
 	patch, err := n.EvalPatch(scope, t.view(th).Revision)
 	if err == nil && len(patch.Operations) > 0 {
 		err = t.patch(th, n, &patch)
@@ -120,7 +121,7 @@ func (t *turn) complete(th *thread, n *graph.Node, result artifact.Value, used g
 		t.failNode(th, n, failure{class: graph.ClassInvalid, code: "invalid", text: err.Error(), used: used})
 		return
 	}
-	t.mark(n)
+	t.mark(th, marks)
 	scope.State = t.view(th).Value
 	edge, ok, err := n.Decide(scope)
 	switch {
@@ -144,7 +145,7 @@ func (t *turn) leave(th *thread, edge graph.Edge, outcome string, used graph.Usa
 	t.countStep(th)
 	t.emit(th, &event.Routed{Outcome: outcome, Route: edge.Route, To: edge.To, Usage: usageOf(amountOf(used)), Left: t.budget()})
 	t.left = th.node
-	*th = thread{branch: th.branch, node: edge.To, state: th.state, changes: th.changes, steps: th.steps}
+	*th = th.moved(edge.To)
 	if next := t.def.Graph.Node(edge.To); next != nil && th.branch != nil && next.Kind == graph.KindJoin && next.Join == th.branch.Fork {
 		t.join(th, next)
 	}
@@ -228,53 +229,6 @@ func rebased(p *graph.Patch, revision uint64) graph.Patch {
 	return graph.Patch{BaseRevision: revision, Operations: p.Operations}
 }
 
-// mark taints what a node wrote: by the kind of its work, and by what it read.
-// Taint never widens what policy permits.
-func (t *turn) mark(n *graph.Node) {
-	taint := t.taintOf(n)
-	switch n.Kind {
-	case graph.KindModel:
-		taint |= policy.FromModel
-	case graph.KindTool:
-		taint |= policy.FromTool
-	case graph.KindRetrieve:
-		taint |= policy.FromKnowledge
-	case graph.KindWait, graph.KindApprove:
-		taint |= policy.FromRequest
-	case graph.KindCall:
-		taint |= policy.FromTool | policy.FromModel
-	}
-	if len(n.Writes) == 0 || taint == 0 && len(t.p.taint) == 0 {
-		return
-	}
-	marks := make(map[string]policy.Taint, len(t.p.taint)+len(n.Writes))
-	for path, old := range t.p.taint {
-		marks[path] = old
-	}
-	for _, path := range n.Writes {
-		marks[path] |= taint
-	}
-	t.p.taint = marks
-}
-
-// taintOf gives the taint of what a node reads.
-func (t *turn) taintOf(n *graph.Node) policy.Taint {
-	var taint policy.Taint
-	for path, mark := range t.p.taint {
-		if !n.EnforceReads || slices.ContainsFunc(n.Reads, func(r string) bool { return overlap(r, path) }) {
-			taint |= mark
-		}
-	}
-	return taint
-}
-
-func overlap(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	return b[:len(a)] == a && (len(a) == len(b) || b[len(a)] == '/')
-}
-
 // failure is a failed attempt.
 type failure struct {
 	class     string
@@ -340,10 +294,9 @@ func (t *turn) retryNode(th *thread, n *graph.Node, f failure) {
 	t.emit(th, &event.Retrying{
 		Attempt: th.attempt + 1, DelayMS: delay, Class: clip(f.class), Error: t.text(f.text), Usage: usageOf(amountOf(f.used)), Left: t.budget(),
 	})
-	*th = thread{
-		branch: th.branch, node: th.node, visit: th.visit, attempt: th.attempt + 1, visitMS: th.visitMS, fromMS: t.now,
-		state: th.state, changes: th.changes, steps: th.steps,
-	}
+	visit, attempt, visitMS := th.visit, th.attempt+1, th.visitMS
+	*th = th.moved(th.node)
+	th.visit, th.attempt, th.visitMS, th.fromMS = visit, attempt, visitMS, t.now
 	if delay > 0 {
 		th.phase = retry
 		t.setTimer(th, "retry", t.now+int64(delay))

@@ -166,3 +166,94 @@ d: {end: {n: =state.n, m: =state.m}, reads: [/n, /m]}
 		wants(t, "received", count(l.events("run"), event.TypeEventReceived), 1)
 	})
 }
+
+// TestWorkIsNotHeldUp: while one run does something for hours, the timers of others
+// are served.
+func TestWorkIsNotHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := define(t, graphText("{/n: any?}", "a: {wait: {for: 1m}, next: b}\nb: {tool: slow, set: {/n: =result}, next: d}\nd: {end: 1}"), packText, Definition{})
+		short := define(t, graphText("{/n: any?}", "a: {wait: {for: 2m}, next: d}\nd: {end: 2}"), packText, Definition{})
+		l := newLab(t, map[string]Port{"tool": PortFunc(func(ctx context.Context, _ Effect) (Outcome, error) {
+			<-ctx.Done()
+			return Outcome{}, ctx.Err()
+		})}, long, short)
+		l.start(long, "long", `{}`)
+		l.start(short, "short", `{}`)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.e.Work(ctx) }()
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		head, err := l.store.Head(t.Context(), "long")
+		wants(t, "the long one", fmt.Sprint(head.Status, head.Leased(time.Now()), " ", err), "runningtrue <nil>")
+		r, err := l.e.Status(t.Context(), "short")
+		wants(t, "the short one", fmt.Sprint(r.Status, " ", err), "terminated <nil>")
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		head, _ = l.store.Head(t.Context(), "long")
+		wants(t, "the lease after the end", head.Owner, "")
+	})
+}
+
+// TestWorkLooksBehindOthers: timers of runs that cannot be driven stay due, and more
+// of them than one look sees do not hide the rest. Each run is tried once.
+func TestWorkLooksBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "a: {wait: {for: 1m}, next: d}\nd: {end: 1}"
+		gone := define(t, graphText("{/n: any?}", text), packText, Definition{})
+		known := define(t, graphText("{/m: any?}", text), packText, Definition{})
+		l := newLab(t, nil, gone, known)
+		for i := range 9 {
+			l.start(gone, fmt.Sprint("gone", i), `{}`)
+		}
+		time.Sleep(time.Second)
+		l.start(known, "known", `{}`)
+		time.Sleep(time.Minute)
+		l.restart(known)
+		tried := map[string]int{}
+		w := Worker{Store: l.store, Parallel: 1, Drive: func(ctx context.Context, exec string) error {
+			tried[exec]++
+			_, err := l.e.Drive(ctx, exec)
+			return serious(err)
+		}}
+		if err := w.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.e.Status(t.Context(), "known")
+		wants(t, "behind the others", fmt.Sprint(r.Status, " ", err), "terminated <nil>")
+		wants(t, "runs", len(tried), 10)
+		for exec, n := range tried {
+			wants(t, exec+": tries", n, 1)
+		}
+		r, err = l.e.Status(t.Context(), "gone3")
+		if err != nil || r.Pinned == nil || r.Definition != gone.Digests() {
+			t.Errorf("a run of another definition: %+v, %v", r.Pinned, err)
+		}
+	})
+}
+
+// TestWorkEndsWithAnError: what is wrong with the store ends the work, and not
+// before the runs under way are put down.
+func TestWorkEndsWithAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := define(t, graphText("{/n: any?}", "a: {wait: {for: 1m}, next: d}\nd: {end: 1}"), packText, Definition{})
+		l := newLab(t, nil, d)
+		l.start(d, "one", `{}`)
+		l.start(d, "two", `{}`)
+		time.Sleep(time.Minute)
+		put := false
+		w := Worker{Store: l.store, Drive: func(ctx context.Context, exec string) error {
+			if exec == "one" {
+				<-ctx.Done()
+				put = true
+				return nil
+			}
+			return store.ErrDamaged
+		}}
+		if err := w.Work(t.Context()); !errors.Is(err, store.ErrDamaged) || !put {
+			t.Errorf("%v, put down: %v", err, put)
+		}
+	})
+}

@@ -41,17 +41,28 @@ func (c *Chain) Head() Head { return c.head }
 // digest, execution id and type are filled in; the rest of the header is e's. On
 // error the chain is unchanged. Nothing follows an event that ends the run.
 func (c *Chain) Append(e Event) (Record, error) {
+	r, _, err := c.AppendInto(nil, e)
+	return r, err
+}
+
+// AppendInto is [Chain.Append] with the record's bytes at the end of dst, for a
+// writer that makes several records at once. It gives the extended slice; the
+// bytes of the record are a part of it, or of the one before if it had no room.
+func (c *Chain) AppendInto(dst []byte, e Event) (Record, []byte, error) {
 	if c.ended {
-		return Record{}, fmt.Errorf("append event %d: the run has ended", c.head.Seq+1)
+		return Record{}, dst, fmt.Errorf("append event %d: the run has ended", c.head.Seq+1)
 	}
 	e.Seq, e.Prev, e.Exec = c.head.Seq+1, c.head.Digest, c.head.Exec
-	data, err := Encode(e)
+	all, err := appendEvent(dst, e)
 	if err != nil {
-		return Record{}, err
+		return Record{}, dst, err
 	}
+	data := all[len(dst):len(all):len(all)]
 	e.Type = e.Body.Type()
-	r := Record{Header: e.Header, Digest: artifact.Sum(data), Bytes: data}
+	made := Record{Header: e.Header, Digest: artifact.Sum(data), Bytes: data}
+	r := made
+	r.sealed = &made
 	c.head.Seq, c.head.Digest = r.Seq, r.Digest
 	c.ended = e.Type.Ends()
-	return r, nil
+	return r, all, nil
 }

@@ -142,6 +142,15 @@ type Record struct {
 	Header
 	Digest artifact.Digest // of Bytes
 	Bytes  []byte          // canonical; not to be changed
+
+	sealed *Record // what a [Chain] made; nil for others
+}
+
+// Sealed reports whether the record is as a [Chain] of this process made it: its
+// header and digest are those of its bytes, and nobody has to look again.
+func (r Record) Sealed() bool {
+	s := r.sealed
+	return s != nil && s.Digest == r.Digest && s.Header == r.Header && len(s.Bytes) == len(r.Bytes) && &s.Bytes[0] == &r.Bytes[0]
 }
 
 // Decode gives the event of the record.

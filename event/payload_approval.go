@@ -73,6 +73,7 @@ type ApprovalDecided struct {
 	Method     string          // how the approver is known
 	Approver   string          // the name; never what a quorum counts
 	Credential artifact.Digest // of the token or key used; zero when there is none
+	Signature  *Recorded       // by the key, of proposal and decision; nil for none
 	Reason     string
 	Have, Need uint32 // distinct keys or tokens that approved so far, and that must
 	Quorum     string // pending, approved, denied or closed
@@ -86,6 +87,7 @@ func (p *ApprovalDecided) fields(c *coder) {
 	choice(c, "method", &p.Method, methods[:]...)
 	c.text("approver", &p.Approver)
 	c.optDigest("credential", &p.Credential)
+	c.optRecorded("signature", &p.Signature)
 	c.text("reason", &p.Reason)
 	c.uint32("have", &p.Have)
 	c.uint32("need", &p.Need)

@@ -64,11 +64,13 @@ func ParsePointer(s string) (scope, pointer string, err error) {
 
 // Redactor takes secrets out of documents before anything of them is hashed,
 // and remembers the secrets, so that it finds them again where something echoes
-// them. It belongs to one run and one goroutine.
+// them. Redacting what is redacted changes nothing, so that a replay, which has
+// nothing else, gives the same bytes. It belongs to one run and one goroutine.
 type Redactor struct {
 	salt     Salt
 	pointers map[string][]string // by scope, sorted
-	secrets  []string            // longest first
+	scrubber Scrubber
+	secrets  int // that were learned
 }
 
 // minSecret is the length in bytes from which a redacted text is looked for
@@ -101,26 +103,23 @@ func NewRedactor(salt Salt, pointers []string) (*Redactor, error) {
 // Redact gives a copy of a document of that scope which is fit to be stored: in
 // the place of each value under a pointer stands {"redacted":"<salted digest>"},
 // and known secrets elsewhere are replaced as in [Redactor.Text]. Pointers that
-// lead nowhere are ignored. The answer says whether anything was replaced.
+// lead nowhere are ignored. The answer says whether anything of the copy is
+// redacted.
 func (r *Redactor) Redact(scope string, v artifact.Value) (artifact.Value, bool, error) {
-	changed := false
+	redacted := false
 	for _, pointer := range r.pointers[scope] {
-		tokens := pointerTokens(pointer)
-		replaced, ok, err := r.replace(v, tokens)
+		replaced, ok, err := r.replace(v, pointerTokens(pointer))
 		if err != nil {
 			return artifact.Value{}, false, err
 		}
-		if ok {
-			v, changed = replaced, true
-		}
+		v, redacted = replaced, redacted || ok
 	}
-	if len(r.secrets) > 0 {
-		var found bool
-		v, found = r.scrub(v, 0)
-		changed = changed || found
-	}
-	return v, changed, nil
+	v, found := r.scrub(v, 0)
+	return v, redacted || found, nil
 }
+
+// Learn remembers the texts and numbers of a value that is secret.
+func (r *Redactor) Learn(secret artifact.Value) { r.learn(secret, 0) }
 
 // Document redacts a document and gives what may be stored of it: its canonical
 // text after redaction, and the Recorded of that text. The text commits to the
@@ -143,17 +142,26 @@ func (r *Redactor) Document(scope, kind, access string, v artifact.Value) (Recor
 	return rec, kept, nil
 }
 
-// Text gives s with every known secret replaced by [redacted]: the error of a
-// port often quotes what it was given.
-func (r *Redactor) Text(s string) string {
-	for _, secret := range r.secrets {
-		s = strings.ReplaceAll(s, secret, "[redacted]")
+// Text gives s with every known secret replaced by [Scrubbed]: the error of a port
+// often quotes what it was given.
+func (r *Redactor) Text(s string) string { return r.scrubber.Text(s) }
+
+// isPlaceholder reports whether v stands for a value that was redacted.
+func isPlaceholder(v artifact.Value) bool {
+	digest, ok := v.Get("redacted")
+	if !ok || len(v.Members()) != 1 {
+		return false
 	}
-	return s
+	_, err := artifact.ParseDigest(digest.Text())
+	return err == nil
 }
 
-// replace follows tokens and puts a placeholder in the place of the value.
+// replace follows tokens and puts a placeholder in the place of the value. The
+// answer says whether one stands there.
 func (r *Redactor) replace(v artifact.Value, tokens []string) (artifact.Value, bool, error) {
+	if isPlaceholder(v) {
+		return v, true, nil
+	}
 	if len(tokens) > artifact.MaxDepth {
 		return v, false, nil
 	}
@@ -162,7 +170,7 @@ func (r *Redactor) replace(v artifact.Value, tokens []string) (artifact.Value, b
 		if err != nil {
 			return v, false, err
 		}
-		r.learn(v, 0)
+		r.Learn(v)
 		placeholder := artifact.StringValue(r.salt.Digest(text).String())
 		return artifact.ObjectValue(artifact.Member{Name: "redacted", Value: placeholder}), true, nil
 	}
@@ -181,6 +189,28 @@ func (r *Redactor) replace(v artifact.Value, tokens []string) (artifact.Value, b
 	i, _ := strconv.Atoi(tokens[0])
 	elements[i] = replaced
 	return artifact.ArrayValue(elements...), true, nil
+}
+
+// Pointed gives the values of a document of that scope to which typed pointers
+// point.
+func Pointed(pointers []string, scope string, v artifact.Value) ([]artifact.Value, error) {
+	var list []artifact.Value
+	for _, p := range pointers {
+		in, pointer, err := ParsePointer(p)
+		if err != nil {
+			return nil, err
+		}
+		at, ok := v, in == scope
+		for _, token := range pointerTokens(pointer) {
+			if ok {
+				at, ok = lookUp(at, token)
+			}
+		}
+		if ok {
+			list = append(list, at)
+		}
+	}
+	return list, nil
 }
 
 func lookUp(v artifact.Value, token string) (artifact.Value, bool) {
@@ -205,16 +235,13 @@ func pointerTokens(pointer string) []string {
 	return tokens
 }
 
-// learn remembers the texts and numbers in a redacted value.
 func (r *Redactor) learn(v artifact.Value, depth int) {
 	if depth > artifact.MaxDepth {
 		return
 	}
-	text := v.Text()
-	if len(text) >= minSecret && len(r.secrets) < maxSecrets && !slices.Contains(r.secrets, text) {
-		r.secrets = append(r.secrets, text)
-		// A secret that contains another one goes first.
-		slices.SortStableFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	if text := v.Text(); len(text) >= minSecret && r.secrets < maxSecrets {
+		r.secrets++
+		r.scrubber.Learn(text)
 	}
 	for _, e := range v.Elements() {
 		r.learn(e, depth+1)
@@ -225,7 +252,7 @@ func (r *Redactor) learn(v artifact.Value, depth int) {
 }
 
 // scrub replaces known secrets in the texts and names of v, and numbers that are
-// one.
+// one. The answer says whether anything of it stands for a secret.
 func (r *Redactor) scrub(v artifact.Value, depth int) (artifact.Value, bool) {
 	if depth > artifact.MaxDepth {
 		return v, false
@@ -235,7 +262,7 @@ func (r *Redactor) scrub(v artifact.Value, depth int) (artifact.Value, bool) {
 	case artifact.KindString, artifact.KindNumber:
 		text := r.Text(v.Text())
 		if text == v.Text() {
-			return v, false
+			return v, strings.Contains(text, Scrubbed)
 		}
 		return artifact.StringValue(text), true
 	case artifact.KindArray:
@@ -254,7 +281,7 @@ func (r *Redactor) scrub(v artifact.Value, depth int) (artifact.Value, bool) {
 			value, found := r.scrub(m.Value, depth+1)
 			name := r.Text(m.Name)
 			members[i] = artifact.Member{Name: name, Value: value}
-			changed = changed || found || name != m.Name
+			changed = changed || found || strings.Contains(name, Scrubbed)
 		}
 		if changed {
 			return artifact.ObjectValue(members...), true
@@ -263,23 +290,37 @@ func (r *Redactor) scrub(v artifact.Value, depth int) (artifact.Value, bool) {
 	return v, false
 }
 
-// hidden reports whether a payload stands for bytes that a salt hides.
-func hidden(p Payload) bool {
+// Contents gives the documents that a payload stands for, without those that it
+// has not.
+func Contents(p Payload) []Recorded {
+	var list []Recorded
+	add := func(r *Recorded) {
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
 	switch p := p.(type) {
 	case *EffectRequested:
-		return p.Args.hidden()
+		add(&p.Args)
 	case *EffectSettled:
-		return p.Result.hidden()
+		add(&p.Result)
 	case *ApprovalStaged:
-		return p.Shown.hidden()
+		add(&p.Shown)
+	case *ApprovalDecided:
+		add(p.Signature)
 	case *Resumed:
-		return p.Input.hidden()
+		add(p.Input)
 	case *EventReceived:
-		return p.Payload.hidden()
+		add(&p.Payload)
 	case *CallReturned:
-		return p.Result.hidden()
+		add(p.Result)
 	case *Terminated:
-		return p.Result.hidden()
+		add(&p.Result)
 	}
-	return false
+	return list
+}
+
+// hidden reports whether a payload stands for bytes that a salt hides.
+func hidden(p Payload) bool {
+	return slices.ContainsFunc(Contents(p), func(r Recorded) bool { return r.hidden() })
 }

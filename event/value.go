@@ -1,9 +1,6 @@
 package event
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/writ-dev/writ/artifact"
 )
 
@@ -135,7 +132,7 @@ func (c *coder) money(name string, m *Money) {
 		if len(*m) > MaxItems {
 			c.fail("%s has more than %d currencies", name, MaxItems)
 		}
-		for _, currency := range slices.Sorted(maps.Keys(*m)) {
+		for _, currency := range artifact.SortedNames(*m) {
 			if artifact.CheckIdentifier(currency) != nil {
 				c.fail("currency is not an identifier")
 			}

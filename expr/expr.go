@@ -59,9 +59,11 @@ type Program interface {
 	// Type gives what is known about the result.
 	Type() Type
 
-	// References lists the parts of the variables that Eval may read, sorted by
-	// variable and path, without duplicates and without any that lies below
-	// another one.
+	// References lists the parts of the variables on which the result depends:
+	// Eval gives the same whatever the rest of the variables holds. They are sorted
+	// by variable and path, without duplicates and without any that lies below
+	// another one. A program that depends on nothing gives an empty list; nil says
+	// that the program cannot tell, and counts as everything.
 	References() []Reference
 }
 

@@ -2,10 +2,12 @@ package graph_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/expr"
 	"github.com/writ-dev/writ/expr/cel"
 	"github.com/writ-dev/writ/graph"
 )
@@ -85,5 +87,94 @@ nodes:
 	_, found, err = graph.Compile([]byte(strings.Replace(text, "[/items]", "[/items, /user/name]", 1)), "g.yaml", graph.Options{Expr: cel.Compiler{}})
 	if err != nil {
 		t.Errorf("error %v, findings %v", err, found)
+	}
+}
+
+// TestFlow says of real expressions, at every place that gives a value, on what
+// they depend.
+func TestFlow(t *testing.T) {
+	const head = "version: 2\nid: g\nstate: {/a: object?, /b: any?, /l: array?}\nentry: n\nlimits: {max_steps: 9, max_tokens: 9, timeout: 1m}\nnodes:\n"
+	const end = "  e: {end: null}\n"
+	for _, c := range []struct{ node, args, set string }{
+		{`{tool: t, args: {a: [1, "x"], b: x=y}, next: e}`, ``, ``},
+		{`{tool: t, reads: [/a], args: {v: ["-v", "=state.a.text"]}, next: e}`, `/v/1 <- /a/text`, ``},
+		{`{tool: t, reads: [/a, /b], args: {v: {"x/y": ["=state.b", {"~": "='k' + state.a.k"}]}}, next: e}`, `/v/x~1y/0 <- /b; /v/x~1y/1/~0 <- /a/k`, ``},
+		{`{tool: t, reads: [/a], args: "=state.a", next: e}`, ` <- /a`, ``},
+		{`{tool: t, reads: [""], args: {v: "=state", w: "=state[state.b]", x: "=size(state)"}, next: e}`, `/v <- ; /w <- ; /x <- `, ``},
+		{`{tool: t, reads: [/l, /b], args: {v: "=state.l[state.b].text", w: "=state.l[0]"}, next: e}`, `/v <- /b /l; /w <- /l`, ``},
+		{`{tool: t, reads: [/a, /b], args: {v: "=has(state.a.x) ? 1 : 2", w: "=state.b == 1 ? 'x' : 'y'"}, next: e}`, `/v <- /a/x; /w <- /b`, ``},
+		{`{tool: t, reads: [/l, /b], args: {v: "=state.l.map(state, .state.b)", w: "=state.l.filter(x, x != 'y')"}, next: e}`, `/v <- /b /l; /w <- /l`, ``},
+		{`{tool: t, args: {v: =visit, w: "=1 + 2", x: "=[1].map(state, state)"}, next: e}`, `/v <- visit; /w <- nothing; /x <- nothing`, ``},
+		{"{tool: t, reads: [/a], args: {v: \"=state.a.`x/y`\"}, next: e}", `/v <- /a/x~1y`, ``},
+		{`{tool: t, reads: [/b], set: {/a: {k: 1, r: =result.x, s: [=state.b, =result]}, /b: fixed, /l: "=[visit]"}, next: e}`, ``,
+			`/a/r <- result; /a/s/0 <- /b; /a/s/1 <- result; /l <- visit`},
+		{`{model: m, reads: [/b], set: {/a: "={'x': result.text, 'y': state.b}"}, cases: [{when: "result.text == state.b", to: e}], next: e}`, ``, `/a <- /b result`},
+		{`{approve: x, reads: [/b], show: {v: =state.b}, set: {/a: =result}, next: e, routes: {denied: e}}`, `/v <- /b`, `/a <- result`},
+		{`{call: c, reads: [/b], args: {x: =state.b}, set: {/a: =result}, next: e}`, `/x <- /b`, `/a <- result`},
+		{`{handler: h, reads: [/b], args: {x: =state.b}, writes: [/a], next: e}`, `/x <- /b`, ``},
+		{`{end: {x: =state.b}, reads: [/b]}`, `/x <- /b`, ``},
+	} {
+		text := head + "  n: " + c.node + "\n"
+		if strings.Contains(c.node, "next: e") {
+			text += end
+		}
+		compiled, found, err := graph.Compile([]byte(text), "g.yaml", graph.Options{Expr: cel.Compiler{}})
+		if err != nil {
+			t.Errorf("%s: %v %v", c.node, err, found)
+			continue
+		}
+		n := compiled.Node("n")
+		if got := flowText(n.ArgsFlow); got != c.args {
+			t.Errorf("%s\nargs %q\nwant %q", c.node, got, c.args)
+		}
+		if got := flowText(n.SetFlow); got != c.set {
+			t.Errorf("%s\nset  %q\nwant %q", c.node, got, c.set)
+		}
+	}
+}
+
+func flowText(flows []graph.Flow) string {
+	var list []string
+	for _, f := range flows {
+		from := f.State
+		for _, word := range []struct {
+			is   bool
+			text string
+		}{{f.Seen, "all"}, {f.Result, "result"}, {f.Visit, "visit"}} {
+			if word.is {
+				from = append(slices.Clip(from), word.text)
+			}
+		}
+		if len(from) == 0 {
+			from = []string{"nothing"}
+		}
+		list = append(list, f.Pointer+" <- "+strings.Join(from, " "))
+	}
+	return strings.Join(list, "; ")
+}
+
+// silent is a condition language that does not tell what its programs read.
+type silent struct{ expr.Compiler }
+
+type silentProgram struct{ expr.Program }
+
+func (s silent) Compile(source string, vars []expr.Var) (expr.Program, error) {
+	p, err := s.Compiler.Compile(source, vars)
+	return silentProgram{p}, err
+}
+
+func (silentProgram) References() []expr.Reference { return nil }
+
+// TestUnknownFlow takes what a program does not tell for everything.
+func TestUnknownFlow(t *testing.T) {
+	text := "version: 2\nid: g\nstate: {/a: any?}\nentry: n\nlimits: {max_steps: 9, timeout: 1m}\nnodes:\n" +
+		"  n: {tool: t, reads: [/a], args: {x: \"='constant'\", y: constant}, set: {/a: \"='constant'\"}, next: e}\n  e: {end: null}\n"
+	c, found, err := graph.Compile([]byte(text), "g.yaml", graph.Options{Expr: silent{cel.Compiler{}}})
+	if err != nil {
+		t.Fatal(err, found)
+	}
+	n := c.Node("n")
+	if got := flowText(n.ArgsFlow) + "; " + flowText(n.SetFlow); got != "/x <- all result visit; /a <- all result visit" {
+		t.Errorf("flow %q", got)
 	}
 }

@@ -82,7 +82,7 @@ func checkVersion1(f *findings, d *DefinitionV1, o Options) {
 		terminal = terminal || n.Terminal
 	}
 	if _, ok := index[d.Entry]; !ok {
-		f.fail(CodeUnknownEntry, "/entry", "entry %q is not a node%s", d.Entry, artifact.Suggest(d.Entry, sortedKeys(index)))
+		f.fail(CodeUnknownEntry, "/entry", "entry %q is not a node%s", d.Entry, artifact.Suggest(d.Entry, artifact.SortedNames(index)))
 	}
 	if !terminal {
 		f.fail(CodeNoTerminal, "/nodes", "no node is terminal, so nothing ends a run")
@@ -208,7 +208,7 @@ func checkCycles(f *findings, d *DefinitionV1, index map[string]int, links adjac
 func checkPathsV1(f *findings, d *DefinitionV1, schema *Schema) {
 	var known *knownPaths
 	if schema != nil {
-		known = newKnownPaths(append(sortedKeys(schema.Paths), schema.Required...))
+		known = newKnownPaths(append(artifact.SortedNames(schema.Paths), schema.Required...))
 	}
 	for i, n := range d.Nodes {
 		at := fmt.Sprintf("/nodes/%d", i)

@@ -88,7 +88,7 @@ func nodePointer(id string) string { return artifact.PointerTo("/nodes", id) }
 // checkNodes reports what is wrong with a node by itself and with the names that
 // it uses.
 func checkNodes(f *findings, d *Definition, c *Compiled) {
-	ids := sortedKeys(c.index)
+	ids := artifact.SortedNames(c.index)
 	unknown := func(pointer, id string) {
 		if _, ok := c.index[id]; !ok && id != "" {
 			f.fail(CodeUnknownNode, pointer, "%q is not a node%s", id, artifact.Suggest(id, ids))
@@ -160,7 +160,7 @@ func checkPaths(f *findings, d *Definition, c *Compiled) {
 	case d.State != nil:
 		known = newKnownPaths(d.State.Paths())
 	case c.Schema != nil:
-		known = newKnownPaths(append(sortedKeys(c.Schema.Paths), c.Schema.Required...))
+		known = newKnownPaths(append(artifact.SortedNames(c.Schema.Paths), c.Schema.Required...))
 	}
 	if c.Schema != nil && c.Schema.ID != c.SchemaID {
 		f.fail(CodeSchemaMismatch, "/state_schema", "state_schema is %q, but the schema in use is %q", c.SchemaID, c.Schema.ID)
@@ -308,29 +308,32 @@ func (e *expressions) compile() {
 		args = "args"
 	}
 	walkTemplate(n.Args, e.at+"/"+args, before)
+	n.ArgsFlow = n.programsBefore.flows(n.Args, "")
 	walkTemplate(n.Key, e.at+"/wait/key", before)
 	walkTemplate(n.Until, e.at+"/wait/until", before)
 	for _, a := range n.Set {
 		walkTemplate(a.Value, artifact.PointerTo(e.at+"/set", a.Path), after)
+		n.SetFlow = append(n.SetFlow, n.programsAfter.flows(a.Value, a.Path)...)
 	}
 	for i, k := range n.Cases {
 		pointer := fmt.Sprintf("%s/cases/%d/when", e.at, i)
 		after(pointer, k.When)
-		if p := n.programsAfter[k.When]; p != nil && p.Type() != expr.Any && p.Type() != expr.Bool {
+		if p, ok := n.programsAfter[k.When]; ok && p.Type() != expr.Any && p.Type() != expr.Bool {
 			e.f.fail(CodeNotBoolean, pointer, "condition gives a %s; it must give true or false", p.Type())
 		}
 	}
 }
 
 func (e *expressions) one(into programs, vars []expr.Var, pointer, source string) {
-	if e.count++; into[source] != nil || e.count > maxExpressions {
+	e.count++
+	if _, done := into[source]; done || e.count > maxExpressions {
 		return
 	}
 	if len(source) > expr.MaxSource {
 		e.f.fail(CodeBadExpression, pointer, "expression has %d bytes; at most %d are read", len(source), expr.MaxSource)
 		return
 	}
-	program, err := e.compiler.Compile(source, vars)
+	compiled, err := e.compiler.Compile(source, vars)
 	if err != nil {
 		var bad *expr.Error
 		if errors.As(err, &bad) {
@@ -340,15 +343,9 @@ func (e *expressions) one(into programs, vars []expr.Var, pointer, source string
 		e.f.fail(CodeBadExpression, pointer, "expression %.80q: %v", source, err)
 		return
 	}
-	into[source] = program
-	for _, ref := range program.References() {
-		if ref.Var != "state" {
-			continue
-		}
-		path := ""
-		for _, token := range ref.Path {
-			path = artifact.PointerTo(path, token)
-		}
+	flow := flowOf(compiled)
+	into[source] = program{compiled, flow}
+	for _, path := range flow.State {
 		if !covered(path, e.n.Reads) {
 			what := path
 			if what == "" {

@@ -54,6 +54,12 @@ type Node struct {
 	// branches. A join node belongs to the branch around its fork.
 	Branch *Branch
 
+	// ArgsFlow and SetFlow say on what the values of Args and Set depend: one entry
+	// for each expression, by the pointer of its value in the arguments or in the
+	// state. What no entry covers is constant. Cases are not in it: they choose a
+	// way, and give no value.
+	ArgsFlow, SetFlow []Flow
+
 	programsBefore, programsAfter programs
 }
 

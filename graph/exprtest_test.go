@@ -70,7 +70,7 @@ func (p *miniProgram) Type() expr.Type {
 }
 
 func (p *miniProgram) References() []expr.Reference {
-	var refs []expr.Reference
+	refs := []expr.Reference{}
 	for _, t := range []miniTerm{p.left, p.right} {
 		if t.ref.Var != "" {
 			refs = append(refs, t.ref)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/writ-dev/writ/artifact"
 )
 
 // maxForkDepth bounds how deep forks nest.
@@ -187,7 +189,7 @@ func checkBranchWrites(f *findings, c *Compiled) {
 				writer[path] = b.Name
 			}
 		}
-		for _, path := range sortedKeys(writer) {
+		for _, path := range artifact.SortedNames(writer) {
 			for above := parent(path); above != ""; above = parent(above) {
 				if first, ok := writer[above]; ok && first != writer[path] {
 					f.fail(CodeBranchConflict, nodePointer(c.Nodes[i].ID)+"/fork", "branch %q writes %s and branch %q writes %s in it; give each a path of its own", first, above, writer[path], path)
@@ -199,7 +201,7 @@ func checkBranchWrites(f *findings, c *Compiled) {
 }
 
 func checkBranchReads(f *findings, c *Compiled, fork *Node, writer map[string]string) {
-	paths := sortedKeys(writer)
+	paths := artifact.SortedNames(writer)
 	for _, b := range fork.Fork.Branches {
 		for _, id := range b.Nodes {
 			for _, read := range c.Node(id).Reads {

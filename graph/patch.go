@@ -27,7 +27,7 @@ func Set(v artifact.Value) Operation { return Operation{Value: v} }
 func Remove() Operation { return Operation{Remove: true} }
 
 // Paths gives the written paths in byte order, which is the order of reduction.
-func (p Patch) Paths() []string { return sortedKeys(p.Operations) }
+func (p Patch) Paths() []string { return artifact.SortedNames(p.Operations) }
 
 // DecodePatch reads a StatePatch.
 func DecodePatch(data []byte, source string) (*Patch, error) {

@@ -98,6 +98,27 @@ func Project(v artifact.Value, reads []string) artifact.Value {
 	return project(v, reads, 0)
 }
 
+// Shown gives the pointer of the part that [Project] gives for a read: that of an
+// array which the read goes through, else the read itself.
+func Shown(v artifact.Value, read string) string {
+	at := 0
+	for at < len(read) && v.Kind() == artifact.KindObject {
+		end := len(read)
+		if i := strings.IndexByte(read[at+1:], '/'); i >= 0 {
+			end = at + 1 + i
+		}
+		below, ok := v.Get(unescape(read[at+1 : end]))
+		if !ok {
+			return read
+		}
+		v, at = below, end
+	}
+	if v.Kind() == artifact.KindArray {
+		return read[:at]
+	}
+	return read
+}
+
 func project(v artifact.Value, reads []string, depth int) artifact.Value {
 	if slices.Contains(reads, "") || v.Kind() != artifact.KindObject || depth >= artifact.MaxDepth {
 		return v

@@ -18,6 +18,10 @@ const (
 	ClassInvalid     = "invalid"      // an answer that does not fit its contract
 )
 
+// ClassCancelled is the class of what was ended because its run was. No policy
+// retries it.
+const ClassCancelled = "cancelled"
+
 // retryClasses in the order of the documentation.
 var retryClasses = []string{ClassTimeout, ClassUnavailable, ClassRateLimited, ClassConflict, ClassInternal, ClassInvalid}
 

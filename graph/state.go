@@ -2,7 +2,6 @@ package graph
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/writ-dev/writ/artifact"
 )
@@ -45,7 +44,7 @@ func (s *Schema) Validate(v artifact.Value) error {
 			return &SchemaViolationError{"missing required path " + path}
 		}
 	}
-	for _, path := range sortedKeys(s.Paths) {
+	for _, path := range artifact.SortedNames(s.Paths) {
 		if at, ok := Lookup(v, path); ok && types[at.Kind()] != s.Paths[path] {
 			return &SchemaViolationError{"wrong type at " + path}
 		}
@@ -58,15 +57,6 @@ func sorted(list []string) []string {
 		return list
 	}
 	return slices.Sorted(slices.Values(list))
-}
-
-func sortedKeys[T any](m map[string]T) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // DecodeSchema reads a StateSchemaV1. Source names the text in errors, which are
@@ -89,7 +79,7 @@ func readSchema(f artifact.Field) *Schema {
 // AsValue gives the schema in canonical order.
 func (s *Schema) AsValue() artifact.Value {
 	paths := make([]artifact.Member, 0, len(s.Paths))
-	for _, path := range sortedKeys(s.Paths) {
+	for _, path := range artifact.SortedNames(s.Paths) {
 		paths = append(paths, member(path, artifact.StringValue(string(s.Paths[path]))))
 	}
 	return artifact.ObjectValue(

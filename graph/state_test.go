@@ -108,6 +108,55 @@ func TestMergeAndDifference(t *testing.T) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	v, err := artifact.ParseValue([]byte(`{"o":{"p":{"q":1},"a/b":[[1]]},"l":[{"x":1}],"n":1,"":{"":[]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for read, want := range map[string]string{
+		"": "", "/o": "/o", "/o/p/q": "/o/p/q", "/o/none/x": "/o/none/x", "/none": "/none", "/n/x/y": "/n/x/y",
+		"/l": "/l", "/l/0": "/l", "/l/0/x": "/l", "/l/7/none": "/l", "/o/a~1b/0/0": "/o/a~1b", "//": "//", "///0": "//",
+	} {
+		if got := Shown(v, read); got != want {
+			t.Errorf("%q shows %q, want %q", read, got, want)
+		}
+	}
+	if got := Shown(artifact.ArrayValue(), "/0/x"); got != "" {
+		t.Errorf("an array shows %q", got)
+	}
+}
+
+// TestNothingElseIsShown takes away all that lies outside of what a read shows.
+func TestNothingElseIsShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(3).Draw(t, "state")
+		read := rapid.SampledFrom([]string{"", "/a", "/a/b", "/a/0/b", "/10", "/b/c/9", "/9/1", "/a/b/c/10"}).Draw(t, "read")
+		shown := Shown(v, read)
+		if got, want := Project(only(v, shown), []string{read}), Project(v, []string{read}); !got.Equal(want) {
+			t.Fatalf("%s: read %q shows %q, but %s becomes %s without the rest", v, read, shown, want, got)
+		}
+		if _, ok := Lookup(v, read); ok && !within(read, shown) {
+			t.Fatalf("%s: read %q shows %q", v, read, shown)
+		}
+	})
+}
+
+// only gives a value without what lies beside a pointer.
+func only(v artifact.Value, pointer string) artifact.Value {
+	if pointer == "" || v.Kind() != artifact.KindObject {
+		return v
+	}
+	token, rest, more := strings.Cut(pointer[1:], "/")
+	if more {
+		rest = "/" + rest
+	}
+	below, ok := v.Get(unescape(token))
+	if !ok {
+		return artifact.ObjectValue()
+	}
+	return artifact.ObjectValue(member(unescape(token), only(below, rest)))
+}
+
 // drawValue draws a value with few names, so that patches meet it.
 func drawValue(depth int) *rapid.Generator[artifact.Value] {
 	scalar := rapid.OneOf(

@@ -38,7 +38,13 @@ type Scope struct {
 }
 
 // programs are the compiled expressions of one node, by source text.
-type programs map[string]expr.Program
+type programs map[string]program
+
+// program is a compiled expression and what its value depends on.
+type program struct {
+	expr.Program
+	flow Flow // without a pointer
+}
 
 // expression gives the source text of a template's text.
 func expression(v artifact.Value) (source string, ok bool) {

@@ -32,14 +32,19 @@ var (
 	ErrKeyExist = errors.New("key file exists and is not overwritten")
 )
 
-// CreateFile draws a key, writes it to path (PKCS #8 in PEM, mode 0600) and
-// syncs it. It fails with [ErrKeyExist] where anything exists at path, a
-// dangling link included, and leaves no partial file behind.
-func CreateFile(path string) (ed25519.PrivateKey, error) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
+// CreateFile draws a key from random, nil being the system's, writes it to path
+// (PKCS #8 in PEM, mode 0600) and syncs it. It fails with [ErrKeyExist] where
+// anything exists at path, a dangling link included, and leaves no partial file
+// behind.
+func CreateFile(path string, random io.Reader) (ed25519.PrivateKey, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	var seed [ed25519.SeedSize]byte
+	if _, err := io.ReadFull(random, seed[:]); err != nil {
 		return nil, fmt.Errorf("generate key: %w", err)
 	}
+	private := ed25519.NewKeyFromSeed(seed[:])
 	if err := WriteFile(path, private); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key.pem")
-	made, err := CreateFile(path)
+	made, err := CreateFile(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("mode %04o, want 0600", info.Mode().Perm())
 	}
 	before, _ := os.ReadFile(path)
-	if _, err := CreateFile(path); !errors.Is(err, ErrKeyExist) {
+	if _, err := CreateFile(path, nil); !errors.Is(err, ErrKeyExist) {
 		t.Errorf("second create: %v", err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {
@@ -67,7 +67,7 @@ func TestCreateFileFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "target"), link); err != nil {
 		t.Skip("no symbolic links here")
 	}
-	if _, err := CreateFile(link); !errors.Is(err, ErrKeyExist) {
+	if _, err := CreateFile(link, nil); !errors.Is(err, ErrKeyExist) {
 		t.Errorf("dangling link: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "target")); !errors.Is(err, fs.ErrNotExist) {

@@ -6,11 +6,13 @@
 // whose engine drives runs of the agent. [Agent.Keep] keeps a copy of the agent's
 // files beside the store under the run's id, and [Kept] finds it again: so a run
 // that was suspended goes on with the agent that it began with, also when the files
-// have changed since.
+// have changed since. A [Fleet] drives all runs of a store so; [Forget] removes the
+// copies of runs that were deleted.
 package local
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -25,6 +27,8 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/expr/cel"
+	"github.com/writ-dev/writ/fetch"
+	"github.com/writ-dev/writ/retrieve"
 	"github.com/writ-dev/writ/schema/jsonschema"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/sqlite"
@@ -39,7 +43,8 @@ type Agent struct {
 	Dir        string             // absolute; the names of the agent's files are relative to it
 	Definition *engine.Definition // what its runs execute
 
-	ports map[string]engine.Port
+	ports     map[string]engine.Port
+	knowledge *retrieve.Port
 }
 
 // Options are what an agent needs of its surroundings.
@@ -48,6 +53,11 @@ type Options struct {
 	LookupEnv func(name string) (string, bool) // nil for os.LookupEnv
 	Observe   func(b store.Batch)              // told of every batch once it is durable; nil for nobody
 	Random    io.Reader                        // of ids and tokens; nil for the system's
+	Sign      []ed25519.PrivateKey             // sign the heads of logs; nil for none
+
+	// Network says how knowledge is read over the network. Whether private hosts
+	// may be reached is for the agent file to say.
+	Network fetch.Options
 }
 
 func (o Options) now() time.Time {
@@ -112,16 +122,25 @@ func Open(ctx context.Context, path string, a *Agent, o Options) (*Runtime, erro
 	if err != nil {
 		return nil, err
 	}
-	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Ports: a.ports, Definitions: []*engine.Definition{a.Definition}}
-	if o.Observe != nil {
-		config.Store = observed{s, o.Observe}
-	}
-	e, err := engine.New(config)
+	e, err := NewEngine(s, a, o)
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return &Runtime{Store: s, Engine: e}, nil
+}
+
+// NewEngine gives an engine over an open store, with the definition and the ports of
+// the agent. With a nil agent it has neither, and can only look at runs and end them.
+func NewEngine(s *sqlite.Store, a *Agent, o Options) (*engine.Engine, error) {
+	config := engine.Config{Store: s, Clock: clock{now: o.now}, Random: o.Random, Sign: o.Sign, Poll: poll}
+	if a != nil {
+		config.Ports, config.Definitions = a.ports, []*engine.Definition{a.Definition}
+	}
+	if o.Observe != nil {
+		config.Store = observed{s, o.Observe}
+	}
+	return engine.New(config)
 }
 
 // ErrNoStore means that there is no store to read.
@@ -138,9 +157,12 @@ func OpenStore(ctx context.Context, path string, now func() time.Time) (*sqlite.
 // Close closes the store.
 func (r *Runtime) Close() error { return r.Store.Close() }
 
+// poll is how often a run's inbox is looked into: somebody may wait at a terminal.
+const poll = 200 * time.Millisecond
+
 // observed tells of batches when they are durable.
 type observed struct {
-	store.Store
+	*sqlite.Store
 	tell func(store.Batch)
 }
 

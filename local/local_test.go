@@ -234,3 +234,32 @@ func TestOpenStoreMakesNothing(t *testing.T) {
 		t.Error("a folder was made")
 	}
 }
+
+// TestTwoStoresOfAFolder keeps agents for runs of one id in two stores.
+func TestTwoStoresOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) *local.Agent {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := local.ReadAgent(path, local.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const text = "version: 1\nid: ID\ngraph: {state: {/n: number?}, entry: d, limits: {max_steps: 5, timeout: 1h}, nodes: {d: {end: 1}}}\npack: {}\n"
+	for _, name := range []string{"one", "two"} {
+		if err := write(name+".yaml", strings.Replace(text, "ID", name, 1)).Keep(filepath.Join(dir, name+".db"), "run"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		a, err := local.Kept(filepath.Join(dir, name+".db"), "run", local.Options{})
+		if err != nil || a.ID != name {
+			t.Errorf("%s: %v %v", name, a, err)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/writ-dev/writ/port/http"
 	portmodel "github.com/writ-dev/writ/port/model"
 	"github.com/writ-dev/writ/port/wasm"
+	"github.com/writ-dev/writ/retrieve"
 )
 
 // answersPort is the port of tools with fixed answers.
@@ -29,13 +30,6 @@ const answersPort = "answers"
 
 // wire makes the ports and the definition of an agent.
 func (a *Agent) wire(o Options) error {
-	if len(a.Knowledge) > 0 {
-		for i := range a.Graph.Nodes {
-			if a.Graph.Nodes[i].Kind == graph.KindRetrieve {
-				return fmt.Errorf("node %s: this version has no port for knowledge yet", a.Graph.Nodes[i].ID)
-			}
-		}
-	}
 	lookup := o.LookupEnv
 	if lookup == nil {
 		lookup = os.LookupEnv
@@ -98,12 +92,14 @@ func (a *Agent) openPorts(lookup func(string) (string, bool), secret secrets, o 
 	code, err3 := wasm.New(modules)
 	claimed, err4 := claims.New(graphs, claims.Options{Now: o.now})
 	asked, err5 := portmodel.New(models)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	known, err6 := a.openKnowledge(o)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, err
 	}
+	asked.Now = o.now
 	a.ports[exec.Name], a.ports[http.Name], a.ports[wasm.Name] = programs, requests, code
-	a.ports[claims.Name], a.ports[portmodel.Name] = claimed, asked
-	return a.tools(programs.Tools(), requests.Tools(), code.Tools(), claimed.Tools(), asked.Tools()), nil
+	a.ports[claims.Name], a.ports[portmodel.Name], a.ports[retrieve.Name] = claimed, asked, known
+	return a.tools(programs.Tools(), requests.Tools(), code.Tools(), claimed.Tools(), asked.Tools(), known.Tools()), nil
 }
 
 // secrets gives the secret of a handle.

@@ -106,20 +106,25 @@ func (p *pass) explain(c *candidate) *Explanation {
 	} else {
 		e.LoadEligible = false
 	}
-	gate := p.closingGate(c)
-	if gate == passed {
-		return e
-	}
-	e.Gate = cascade[gate].name
-	switch {
-	case gate == c.stopped:
-		e.Reason = p.stopReason(gate, c)
-	case gate == gateProcedure:
-		e.Reason = c.procedure
-	default:
-		e.Reason = strings.TrimSuffix(cascade[gate].explain(p, c), ineligible)
-	}
+	e.Gate, e.Reason = p.closing(c)
 	return e
+}
+
+// closing names the first gate that stopped the unit or closed its loading, and
+// gives its reason in words for a person; it is empty when none did.
+func (p *pass) closing(c *candidate) (gate, reason string) {
+	g := p.closingGate(c)
+	switch {
+	case g == passed:
+		return "", ""
+	case g == c.stopped:
+		reason = p.stopReason(g, c)
+	case g == gateProcedure:
+		reason = c.procedure
+	default:
+		reason = strings.TrimSuffix(cascade[g].explain(p, c), ineligible)
+	}
+	return cascade[g].name, reason
 }
 
 // stopReason is why a gate stopped the unit, in words for a person.

@@ -110,7 +110,7 @@ func (a Amount) value() artifact.Value {
 
 func (m Money) value() artifact.Value {
 	var members []artifact.Member
-	for _, currency := range sortedKeys(m) {
+	for _, currency := range artifact.SortedNames(m) {
 		members = append(members, artifact.Member{Name: currency, Value: artifact.UintValue(m[currency])})
 	}
 	return object(members...)
@@ -132,7 +132,7 @@ func readAmount(f artifact.Field) Amount {
 func readMoney(f artifact.Field) Money {
 	m := Money{}
 	for currency, v := range f.Map() {
-		if !isCurrency(currency) {
+		if !IsCurrency(currency) {
 			v.Report("currency %.40q: write 2 to 12 upper-case letters and digits, such as USD", currency)
 		}
 		m[currency] = v.Uint64()
@@ -140,7 +140,9 @@ func readMoney(f artifact.Field) Money {
 	return m
 }
 
-func isCurrency(s string) bool {
+// IsCurrency reports whether s can name a currency: it has 2 to 12 upper-case
+// letters and digits.
+func IsCurrency(s string) bool {
 	if len(s) < 2 || len(s) > 12 {
 		return false
 	}

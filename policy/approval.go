@@ -2,8 +2,12 @@ package policy
 
 import (
 	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/match"
 )
 
 // Requirement is what an approval needs. The zero value needs none.
@@ -77,19 +81,25 @@ func (r Requirement) ignore(d Decision, proposal artifact.Digest, starter Princi
 		return CodeApprovalMethod
 	case d.Method >= MethodToken && d.By.Credential.IsZero():
 		return CodeApprovalMethod
-	case isSame(d.By, starter):
+	case SamePrincipal(d.By, starter):
 		return CodeApprovalSelf
 	}
 	return ""
 }
 
-// isSame is careful: one key or one name is one person, and so are two of whom
-// nothing is known.
-func isSame(a, b Principal) bool {
-	if a.Credential == b.Credential && (!a.Credential.IsZero() || a.Name == b.Name) {
+// SamePrincipal is careful: one key or one name is one person, and so are two of
+// whom nothing is known. Names that differ only in case, in blanks around them or
+// in how Unicode composes them are one name.
+func SamePrincipal(a, b Principal) bool {
+	one, other := personName(a.Name), personName(b.Name)
+	if a.Credential == b.Credential && (!a.Credential.IsZero() || one == other) {
 		return true
 	}
-	return a.Name != "" && a.Name == b.Name
+	return one != "" && one == other
+}
+
+func personName(s string) string {
+	return norm.NFKC.String(match.Lower(strings.TrimSpace(s)))
 }
 
 func (r Requirement) missing(have uint64, ignored map[Code]int) *Denial {

@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,8 +110,8 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q: %s, want %s", pointer, got, want)
 		}
 	}
-	if got := strings.Join(m.Pointers(), " "); got != "/a /c/d" {
-		t.Errorf("pointers %s", got)
+	if got := m.Value().String(); got != `{"/a":"model","/a/b":"none","/c/d":"tool"}` {
+		t.Errorf("marks %s", got)
 	}
 	r := artifact.NewReader(artifact.DocumentOf(m.Value(), "marks"))
 	again := policy.ReadMarks(r.Root())
@@ -123,7 +125,86 @@ func TestMarks(t *testing.T) {
 	if policy.FromRequest.IsDerived() || !(policy.FromRequest | policy.FromKnowledge).IsDerived() {
 		t.Error("what a person sends is derived, or knowledge is not")
 	}
-	if (*policy.Marks)(nil).At("/a") != 0 {
+	if none := (*policy.Marks)(nil); none.At("/a") != 0 || !none.IsEmpty() || none.Derived(artifact.Value{}) != nil || !none.Clone().IsEmpty() {
 		t.Error("no marks mark something")
+	}
+}
+
+func TestMarksAdd(t *testing.T) {
+	m := &policy.Marks{}
+	m.Set("/a", policy.FromModel)
+	m.Set("/a/b", 0)
+	m.Set("/c", policy.FromTool)
+	m.Add("/c", 0)
+	m.Add("/d", 0)
+	before := m.Clone()
+	m.Add("/a", policy.FromRequest)
+	m.Add("/c/d", policy.FromKnowledge)
+	if got := m.Value().String(); got != `{"/a":"model+request","/a/b":"request","/c":"tool","/c/d":"tool+knowledge"}` {
+		t.Errorf("marks %s", got)
+	}
+	if got := before.Value().String(); got != `{"/a":"model","/a/b":"none","/c":"tool"}` {
+		t.Errorf("the clone changed to %s", got)
+	}
+}
+
+// TestMarksGraft takes a part out and puts it back in, over what stands there.
+func TestMarksGraft(t *testing.T) {
+	m := &policy.Marks{}
+	m.Set("/a", policy.FromModel)
+	m.Set("/a/b", 0)
+	m.Set("/ab", policy.FromTool)
+	m.Set("/c/d", policy.FromTool)
+	pointers := []string{"/a/b", "/c"}
+	part := m.Part(pointers)
+	if got := part.Value().String(); got != `{"/a/b":"none","/c/d":"tool"}` {
+		t.Errorf("part %s", got)
+	}
+	other := &policy.Marks{}
+	other.Set("/a", policy.FromModel)
+	other.Set("/a/b/x", policy.FromRequest)
+	other.Set("/ab", policy.FromTool)
+	other.Set("/c", policy.FromKnowledge)
+	if got, want := other.Graft(pointers, part).Value().String(), m.Value().String(); got != want {
+		t.Errorf("grafted %s, want %s", got, want)
+	}
+	none := (*policy.Marks)(nil)
+	if got := none.Graft(pointers, none.Part(pointers)); !got.IsEmpty() {
+		t.Errorf("grafted %s onto nothing", got.Value())
+	}
+}
+
+// TestDerived holds the list that conditions see against what is marked.
+func TestDerived(t *testing.T) {
+	args, err := artifact.ParseValue([]byte(`{"a":{"b":1,"c":[1,{"d/e":2}]},"f":"x","g":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		marks map[string]policy.Taint
+		want  string
+	}{
+		{map[string]policy.Taint{"/f": policy.FromRequest}, ""},
+		{map[string]policy.Taint{"/f": policy.FromModel}, "|/f"},
+		{map[string]policy.Taint{"/a/b": policy.FromTool, "/g": policy.FromRequest}, "|/a|/a/b"},
+		{map[string]policy.Taint{"/a/c": policy.FromTool}, "|/a|/a/c|/a/c/0|/a/c/1|/a/c/1/d~1e"},
+		{map[string]policy.Taint{"": policy.FromKnowledge}, "|/a|/a/b|/a/c|/a/c/0|/a/c/1|/a/c/1/d~1e|/f|/g"},
+		{map[string]policy.Taint{"": policy.FromKnowledge, "/a": 0, "/f": policy.FromRequest}, "|/g"},
+		{map[string]policy.Taint{"": policy.FromKnowledge, "/a": 0, "/a/c/1": policy.FromModel}, "|/a|/a/c|/a/c/1|/a/c/1/d~1e|/f|/g"},
+		{map[string]policy.Taint{"/gone/x": policy.FromModel}, "|/gone|/gone/x"},
+	} {
+		m := &policy.Marks{}
+		for _, pointer := range slices.Sorted(maps.Keys(c.marks)) {
+			m.Set(pointer, c.marks[pointer])
+		}
+		got := m.Derived(args)
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s: %q, want %q", m.Value(), got, c.want)
+		}
+		for _, pointer := range []string{"", "/a", "/a/b", "/a/c", "/a/c/0", "/a/c/1", "/a/c/1/d~1e", "/f", "/g"} {
+			if slices.Contains(got, pointer) != m.At(pointer).IsDerived() {
+				t.Errorf("%s: %s at %q, list %q", m.Value(), m.At(pointer), pointer, got)
+			}
+		}
 	}
 }

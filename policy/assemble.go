@@ -60,7 +60,7 @@ func (c *ceilings) lower(b bounds) {
 			c.amount[r] = ceiling{n.Value, b.by}
 		}
 	}
-	listed := sortedKeys(b.Cost)
+	listed := artifact.SortedNames(b.Cost)
 	for currency := range c.cost {
 		if !contains(listed, currency) {
 			listed = append(listed, currency)
@@ -232,7 +232,7 @@ func (p *Policy) assembleKind(k Kind) {
 		if open {
 			continue
 		}
-		own := sortedKeys(named)
+		own := artifact.SortedNames(named)
 		if everyName {
 			names, everyName = own, false
 			continue

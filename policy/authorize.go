@@ -75,6 +75,7 @@ func (j *judge) permit(c *Call) Permit {
 	case r != nil:
 		permit.Rule, permit.Account = r.label, r.account
 		permit.TimeoutMS, permit.OutputBytes, permit.MemoryBytes, permit.MaxOutputTokens = j.timeoutMS, r.outputBytes, r.memoryBytes, r.maxOutput
+		permit.Keeps = j.policy.blobs
 	case c.Kind == KindApproval:
 		permit.Rule, permit.Approval = j.policy.layers[0].name+": approvals", j.policy.approval
 		permit.Approval.Quorum = max(1, permit.Approval.Quorum)
@@ -239,7 +240,7 @@ func (j *judge) notGranted(c *Call) {
 		if open || named[c.Name] != nil {
 			continue
 		}
-		code, message := CodeEffectNotAllowed, fmt.Sprintf("%s %s is not granted%s", c.Kind, c.Name, artifact.Suggest(c.Name, sortedKeys(named)))
+		code, message := CodeEffectNotAllowed, fmt.Sprintf("%s %s is not granted%s", c.Kind, c.Name, artifact.Suggest(c.Name, artifact.SortedNames(named)))
 		switch {
 		case l.parts[c.Kind] == nil && l.authority.isMissing(c.Kind):
 			code, message = CodeCapabilityUnavailable, fmt.Sprintf("the pack has no section %s, so no %s is granted", c.Kind.Section(), c.Kind)
@@ -272,7 +273,7 @@ func (j *judge) namespace(name string, write bool) {
 		case l.authority.Namespaces == nil:
 			j.deny(CodeCapabilityUnavailable, l.name, "the pack has no section namespaces, so %s is not granted", name)
 		case !listed:
-			j.deny(CodeNamespaceDenied, l.name, "namespace %s is not granted%s", name, artifact.Suggest(name, sortedKeys(l.authority.Namespaces)))
+			j.deny(CodeNamespaceDenied, l.name, "namespace %s is not granted%s", name, artifact.Suggest(name, artifact.SortedNames(l.authority.Namespaces)))
 		default:
 			j.deny(CodeNamespaceDenied, l.name+": namespaces."+name, "namespace %s may be read only", name)
 		}
@@ -289,7 +290,7 @@ func (j *judge) capability(name string) {
 			continue
 		}
 		if _, bound := l.authority.Capabilities[name]; !bound {
-			j.deny(CodeCapabilityUnavailable, l.name, "capability %s is not bound%s", name, artifact.Suggest(name, sortedKeys(l.authority.Capabilities)))
+			j.deny(CodeCapabilityUnavailable, l.name, "capability %s is not bound%s", name, artifact.Suggest(name, artifact.SortedNames(l.authority.Capabilities)))
 			j.fix.capability(l, name)
 		}
 	}
@@ -338,7 +339,10 @@ func (j *judge) conditions(c *Call, p *part) {
 	}
 	values := [...]artifact.Value{
 		c.arguments(), artifact.StringValue(c.Kind.String()), artifact.StringValue(c.Name), artifact.StringValue(c.Action),
-		artifact.StringValue(c.Namespace), artifact.StringValue(j.policy.agent), stringList(c.Taint.Derived()),
+		artifact.StringValue(c.Namespace), artifact.StringValue(j.policy.agent), artifact.ArrayValue(),
+	}
+	if p.asksTaint {
+		values[len(values)-1] = stringList(c.Taint.Derived(c.Args))
 	}
 	var failed []string
 	for i, condition := range p.conditions {

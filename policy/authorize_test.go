@@ -152,6 +152,47 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
+// TestConditionsSeeTaint asks about one argument by its pointer, wherever the mark
+// is: on it, in it, or on what it is in.
+func TestConditionsSeeTaint(t *testing.T) {
+	const text = "version: 2\nid: p\ncapabilities: {}\ntools:\n" +
+		"  whole: {when: ['!(\"/q\" in tainted)']}\n" +
+		"  part: {when: ['!(\"/q/to/0\" in tainted)']}\n" +
+		"  none: {when: [size(tainted) == 0]}\n" +
+		"  any: {when: ['!tainted.exists(p, p.startsWith(\"/q/\"))']}\n" +
+		"  blind: {when: [args.n == 1]}\n"
+	p := compile(t, text, options())
+	for _, c := range []struct {
+		pointer string
+		taint   policy.Taint
+		refused string // the tools that are
+	}{
+		{"", 0, ""},
+		{"/q", policy.FromRequest, ""},
+		{"", policy.FromModel, "whole part none any"},
+		{"/q", policy.FromModel, "whole part none any"},
+		{"/q/to", policy.FromTool, "whole part none any"},
+		{"/q/to/0", policy.FromKnowledge, "whole part none any"},
+		{"/q/to/1", policy.FromKnowledge, "whole none any"},
+		{"/n", policy.FromModel, "none"},
+		{"/qq", policy.FromModel, "none"},
+	} {
+		var refused []string
+		for _, tool := range []string{"whole", "part", "none", "any", "blind"} {
+			call := policy.Call{Kind: policy.KindTool, Name: tool, Args: args(t, `{"n":1,"q":{"to":["a","b"]}}`), Taint: marks(c.pointer, c.taint)}
+			if _, d := p.Authorize(call, nil); d != nil {
+				refused = append(refused, tool)
+				if d.Code != policy.CodeConditionDenied {
+					t.Errorf("%q: %v", c.pointer, d)
+				}
+			}
+		}
+		if got := strings.Join(refused, " "); got != c.refused {
+			t.Errorf("%s at %q: %s refused, want %s", c.taint, c.pointer, got, c.refused)
+		}
+	}
+}
+
 func marks(pointer string, taint policy.Taint) *policy.Marks {
 	m := &policy.Marks{}
 	m.Set(pointer, taint)
@@ -201,6 +242,23 @@ func TestPermitCarriesBounds(t *testing.T) {
 	bare := compile(t, "version: 2\nid: a\nexec: {e: {program: /a}}\n", options())
 	if permit, d := bare.Authorize(policy.Call{Kind: policy.KindExec, Name: "e", Program: "/a"}, nil); d != nil || permit.TimeoutMS != policy.DefaultExecTimeout {
 		t.Errorf("%+v %v", permit, d)
+	}
+}
+
+// A permit says which bytes may be kept, under a narrower policy fewer.
+func TestPermitSaysWhatIsKept(t *testing.T) {
+	p := release(t)
+	call := policy.Call{Kind: policy.KindRetrieve, Name: "policies", Manifest: "knowledge.yaml", NowMS: now}
+	permit, d := p.Authorize(call, nil)
+	if d != nil || permit.OutputBytes != 131_072 || permit.Keeps["restricted"] != 86_400_000 || len(permit.Keeps) != 2 {
+		t.Errorf("%+v, %v", permit, d)
+	}
+	child, d := policy.Narrow(p, "child", &policy.Authority{Blobs: map[string]uint64{"public": 1}})
+	if d != nil {
+		t.Fatal(d)
+	}
+	if permit, d = child.Authorize(call, nil); d != nil || permit.Keeps["public"] != 1 || len(permit.Keeps) != 1 {
+		t.Errorf("%+v, %v", permit, d)
 	}
 }
 

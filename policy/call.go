@@ -31,7 +31,7 @@ type Call struct {
 	Module     artifact.Digest // wasm
 	Memory     uint64          // wasm: bytes
 	Output     uint64          // model: the most tokens of the answer
-	Manifest   string          // retrieve: location; empty for what the host has bound
+	Manifest   string          // retrieve: location, as the pack names it; empty for what the host has bound
 	Namespaces []string        // retrieve
 	Graph      artifact.Digest // handoff
 
@@ -59,9 +59,13 @@ type Permit struct {
 	Reserve Amount // to be reserved before the effect
 
 	TimeoutMS       uint64 // 0 for none
-	OutputBytes     uint64 // exec, http: of output that is kept
+	OutputBytes     uint64 // exec, http, retrieve: of output that is kept
 	MemoryBytes     uint64 // wasm
 	MaxOutputTokens uint64 // model; 0 for none
+
+	// Keeps holds the access classes whose bytes may be kept, as in
+	// [Policy.Retention]. It is shared: nobody may change it.
+	Keeps map[string]uint64
 
 	Approved bool        // whether people have decided
 	Approval Requirement // approval: how people are to decide

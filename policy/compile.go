@@ -173,23 +173,23 @@ func (c *compiler) agentLayer() (*layer, error) {
 	}
 	if id == "" {
 		if len(p.Agents) > 0 {
-			c.reader.Report("/agents", "the pack names agents %s; say which of them runs", joinWords(sortedKeys(p.Agents)))
+			c.reader.Report("/agents", "the pack names agents %s; say which of them runs", joinWords(artifact.SortedNames(p.Agents)))
 		}
 		return nil, nil
 	}
 	a, ok := p.Agents[id]
 	if !ok {
-		c.reader.Report("/agents", "agent %s is not named by the pack%s", id, artifact.Suggest(id, sortedKeys(p.Agents)))
+		c.reader.Report("/agents", "agent %s is not named by the pack%s", id, artifact.Suggest(id, artifact.SortedNames(p.Agents)))
 		return nil, nil
 	}
 	at := artifact.PointerTo("/agents", id)
 	for _, capability := range a.Capabilities {
 		if _, bound := p.Capabilities[capability]; !bound {
 			c.reader.Report(at+"/capabilities", "agent %s asks for capability %s, which the pack does not bind%s", id, capability,
-				artifact.Suggest(capability, sortedKeys(p.Capabilities)))
+				artifact.Suggest(capability, artifact.SortedNames(p.Capabilities)))
 		}
 	}
-	for _, namespace := range sortedKeys(a.Namespaces) {
+	for _, namespace := range artifact.SortedNames(a.Namespaces) {
 		if p.Namespaces[namespace] < a.Namespaces[namespace] {
 			c.reader.Report(artifact.PointerTo(at+"/namespaces", namespace), "agent %s asks to %s namespace %s, for which the pack grants %s",
 				id, a.Namespaces[namespace], namespace, p.Namespaces[namespace])

@@ -144,7 +144,7 @@ func (d *differ) texts(path string, before, after map[string]string) {
 }
 
 func union[V any](a, b map[string]V) []string {
-	names := append(sortedKeys(a), sortedKeys(b)...)
+	names := append(artifact.SortedNames(a), artifact.SortedNames(b)...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

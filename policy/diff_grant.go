@@ -98,6 +98,7 @@ func (d *differ) specificTo(k Kind, path string, before, after *Grant) {
 	case KindRetrieve:
 		d.names(path+".manifests", before.Manifests, after.Manifests, Wider)
 		d.names(path+".namespaces", before.Namespaces, after.Namespaces, Wider)
+		d.size(path+".output_bytes", before.OutputBytes, after.OutputBytes, DefaultOutputBytes)
 	case KindClaims:
 		d.names(path+".actions", before.Actions, after.Actions, Wider)
 	case KindHandoff:
@@ -114,7 +115,7 @@ func (d *differ) childAuthority(path string, before, after *Authority) {
 		d.say(path, Wider, "the child's authority is that of the parent")
 	case before != nil:
 		if !d.appears(path+".capabilities", before.Capabilities == nil, after.Capabilities == nil) {
-			d.names(path+".capabilities", sortedKeys(before.Capabilities), sortedKeys(after.Capabilities), Wider)
+			d.names(path+".capabilities", artifact.SortedNames(before.Capabilities), artifact.SortedNames(after.Capabilities), Wider)
 		}
 		d.authority(path, before, after, false)
 	}

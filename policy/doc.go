@@ -15,6 +15,10 @@
 // permitted when all of them permit it. So [Narrow] can only ever take away, and a
 // denial names the layer that refused.
 //
+// [Marks] say where the arguments of a call come from. Conditions see what a model,
+// a tool or knowledge had a part in as tainted (see [Marks.Derived]), and flags of
+// programs are judged argument by argument. Taint only ever refuses.
+//
 // The files v1_*.go are the contracts of version 1, exact in what they accept and
 // say, also where that is lenient. [Policy.Authorize] treats version 1 packs
 // strictly: it reserves before an effect, and Compile refuses constraints that

@@ -70,7 +70,7 @@ func (p *Pack) Value() artifact.Value {
 	f.time("expires", p.ExpiresMS)
 	if p.Agents != nil {
 		var agents fields
-		for _, id := range sortedKeys(p.Agents) {
+		for _, id := range artifact.SortedNames(p.Agents) {
 			agents.put(id, p.Agents[id].value())
 		}
 		f.put("agents", agents.object())
@@ -101,7 +101,7 @@ func (a Agent) value() artifact.Value {
 
 func accessMap(m map[string]Access) artifact.Value {
 	var f fields
-	for _, name := range sortedKeys(m) {
+	for _, name := range artifact.SortedNames(m) {
 		f.text(name, m[name].String())
 	}
 	return f.object()
@@ -111,7 +111,7 @@ func accessMap(m map[string]Access) artifact.Value {
 func (a *Authority) Value() artifact.Value {
 	var f fields
 	if a.Capabilities != nil {
-		f.names("capabilities", sortedKeys(a.Capabilities))
+		f.names("capabilities", artifact.SortedNames(a.Capabilities))
 	}
 	f = append(f, a.members()...)
 	return f.object()
@@ -129,7 +129,7 @@ func (a *Authority) members() fields {
 			continue
 		}
 		var grants fields
-		for _, name := range sortedKeys(a.Grants[k]) {
+		for _, name := range artifact.SortedNames(a.Grants[k]) {
 			grants.put(name, a.Grants[k][name].value(k))
 		}
 		f.put(k.Section(), grants.object())
@@ -140,7 +140,7 @@ func (a *Authority) members() fields {
 	f.names("redact", a.Redact)
 	if a.Blobs != nil {
 		var blobs fields
-		for _, class := range sortedKeys(a.Blobs) {
+		for _, class := range artifact.SortedNames(a.Blobs) {
 			if a.Blobs[class] == Forever {
 				blobs.text(class, "forever")
 			} else {
@@ -211,6 +211,7 @@ func (g *Grant) specific(k Kind, f *fields) {
 	case KindRetrieve:
 		f.names("manifests", g.Manifests)
 		f.names("namespaces", g.Namespaces)
+		f.number("output_bytes", g.OutputBytes)
 	case KindClaims:
 		f.names("actions", g.Actions)
 	case KindHandoff:

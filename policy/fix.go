@@ -57,7 +57,7 @@ func (n NativeV1) value() artifact.Value {
 		artifact.Member{Name: "id", Value: artifact.StringValue(n.ID)},
 		artifact.Member{Name: "tools", Value: stringList(n.Tools)},
 		artifact.Member{Name: "authority", Value: object(
-			artifact.Member{Name: "capabilities", Value: stringList(sortedKeys(n.CapabilityBindings))},
+			artifact.Member{Name: "capabilities", Value: stringList(artifact.SortedNames(n.CapabilityBindings))},
 			artifact.Member{Name: "namespaces", Value: stringList(n.Namespaces)},
 		)},
 		artifact.Member{Name: "budget", Value: budget.object()},

@@ -17,7 +17,7 @@ func (f *fixer) namespace(l *layer, name string, want Access) {
 	if l.agent != "" {
 		words += " to " + l.name
 	}
-	have, added := sortedKeys(l.authority.Namespaces), []string{name}
+	have, added := artifact.SortedNames(l.authority.Namespaces), []string{name}
 	switch {
 	case l.isNative() && l.agent == "":
 		f.extend(l, []string{"authority", "namespaces"}, have, added, "%s", words)
@@ -42,7 +42,7 @@ func (l *layer) at(path ...string) []string {
 
 // capability binds a capability, or gives it to an agent.
 func (f *fixer) capability(l *layer, name string) {
-	have, added := sortedKeys(l.authority.Capabilities), []string{name}
+	have, added := artifact.SortedNames(l.authority.Capabilities), []string{name}
 	switch {
 	case l.agent != "" && l.isNative():
 		f.denied(l)
@@ -73,7 +73,7 @@ func (f *fixer) grantV1(l *layer, c *Call) {
 	}[c.Kind]
 	switch {
 	case c.Kind == KindTool:
-		f.extend(l, []string{"tools"}, sortedKeys(l.parts[KindTool]), []string{c.Name}, "grant tool %s", c.Name)
+		f.extend(l, []string{"tools"}, artifact.SortedNames(l.parts[KindTool]), []string{c.Name}, "grant tool %s", c.Name)
 	case capability != "":
 		f.capability(l, capability)
 		if c.Namespace == "" && c.Kind != KindWASM && c.Kind != KindHandoff {

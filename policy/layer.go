@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,7 @@ type part struct {
 	schema     schema.Schema // nil for any arguments
 	v1         bool          // the arguments are constrained in the version 1 language
 	conditions []condition
+	asksTaint  bool             // whether a condition names tainted
 	args       []*regexp.Regexp // one for each rule of the grant; nil for a fixed text
 	needsSpace bool             // the namespace is all that bounds the effect
 }
@@ -49,7 +51,7 @@ type condition struct {
 var conditionVars = []expr.Var{
 	{Name: "args", Type: expr.Object}, {Name: "kind", Type: expr.String}, {Name: "name", Type: expr.String},
 	{Name: "action", Type: expr.String}, {Name: "namespace", Type: expr.String}, {Name: "agent", Type: expr.String},
-	{Name: "tainted", Type: expr.List}, // pointers into args that a model, a tool or knowledge had a part in
+	{Name: "tainted", Type: expr.List}, // see [Marks.Derived]
 }
 
 // authorityLayer compiles an authority that stands at pointer of the pack.
@@ -66,7 +68,7 @@ func (c *compiler) authorityLayer(name string, a *Authority, pointer string, hea
 			continue
 		}
 		l.parts[k] = make(map[string]*part, len(a.Grants[k]))
-		for _, id := range sortedKeys(a.Grants[k]) {
+		for _, id := range artifact.SortedNames(a.Grants[k]) {
 			l.parts[k][id] = c.part(l, k, id, artifact.PointerTo(at, id), conditions)
 		}
 	}
@@ -114,6 +116,7 @@ func (c *compiler) part(l *layer, k Kind, id, at string, conditions expr.Compile
 	for i, source := range g.When {
 		if program := c.condition(source, at+"/when/"+strconv.Itoa(i), conditions); program != nil {
 			p.conditions = append(p.conditions, condition{source, program})
+			p.asksTaint = p.asksTaint || readsTaint(program)
 		}
 	}
 	for _, a := range g.Args {
@@ -166,6 +169,12 @@ func (c *compiler) condition(source, at string, conditions expr.Compiler) expr.P
 		c.reader.Report(at, "condition gives a %s; write one that is true or false", t)
 	}
 	return program
+}
+
+// readsTaint reports whether a condition depends on what is tainted.
+func readsTaint(p expr.Program) bool {
+	references := p.References()
+	return references == nil || slices.ContainsFunc(references, func(r expr.Reference) bool { return r.Var == "tainted" })
 }
 
 // openV1 permits the kinds that version 1 packs grant by the name of a

@@ -136,7 +136,7 @@ func (c *ceilings) shortages(a *account, need *Amount) []shortage {
 			list = append(list, shortage{bound.by, c, r, "", bound.value, addSaturating(used, held), n})
 		}
 	}
-	for _, currency := range sortedKeys(need.Cost) {
+	for _, currency := range artifact.SortedNames(need.Cost) {
 		n, bound := need.Cost[currency], c.of(currency)
 		if used, held := a.used.Cost[currency], a.held.Cost[currency]; n > 0 && bound.by != nil && !bound.admits(used, held, n) {
 			list = append(list, shortage{bound.by, c, 0, currency, bound.value, addSaturating(used, held), n})
@@ -294,7 +294,7 @@ func (j *judge) perCallCost(r *rule) {
 }
 
 func (j *judge) tooCostly(r *rule) {
-	for _, currency := range sortedKeys(j.need.Cost) {
+	for _, currency := range artifact.SortedNames(j.need.Cost) {
 		n, bound := j.need.Cost[currency], r.perCall.of(currency)
 		if bound.by != nil && n > bound.value {
 			s := shortage{bound.by, &r.perCall, 0, currency, bound.value, 0, n}

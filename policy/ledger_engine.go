@@ -78,7 +78,7 @@ func (l *Ledger) AppendValue(dst []byte) []byte {
 		dst = append(b.Limits.appendTo(dst), '}')
 	}
 	dst = append(dst, `],"accounts":{`...)
-	for i, name := range sortedKeys(l.accounts) {
+	for i, name := range artifact.SortedNames(l.accounts) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -87,7 +87,7 @@ func (l *Ledger) AppendValue(dst []byte) []byte {
 		dst = append(l.accounts[name].held.appendTo(dst), '}')
 	}
 	dst = append(dst, `},"holds":{`...)
-	for i, key := range sortedKeys(l.holds) {
+	for i, key := range artifact.SortedNames(l.holds) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -130,7 +130,7 @@ func (l Limits) appendTo(dst []byte) []byte {
 func (m Money) appendTo(dst []byte) []byte {
 	dst = append(dst, '{')
 	first := true
-	for _, currency := range sortedKeys(m) {
+	for _, currency := range artifact.SortedNames(m) {
 		dst = strconv.AppendUint(appendName(dst, currency, &first), m[currency], 10)
 	}
 	return append(dst, '}')

@@ -6,11 +6,11 @@ import "github.com/writ-dev/writ/artifact"
 // [Policy.RestoreLedger] needs but the policy.
 func (l *Ledger) Value() artifact.Value {
 	var accounts, holds fields
-	for _, name := range sortedKeys(l.accounts) {
+	for _, name := range artifact.SortedNames(l.accounts) {
 		a := l.accounts[name]
 		accounts.put(name, object(artifact.Member{Name: "used", Value: a.used.value()}, artifact.Member{Name: "held", Value: a.held.value()}))
 	}
-	for _, key := range sortedKeys(l.holds) {
+	for _, key := range artifact.SortedNames(l.holds) {
 		h := l.holds[key]
 		holds.put(key, object(
 			artifact.Member{Name: "account", Value: artifact.StringValue(h.account)},

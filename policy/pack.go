@@ -64,7 +64,7 @@ type Grant struct {
 	Program         string     // exec: absolute path
 	Args            []Argument // exec: one rule for each argument
 	Env             []string   // exec: variables that are passed on
-	OutputBytes     uint64     // exec, http: of the output that is kept; 0 for the default
+	OutputBytes     uint64     // exec, http, retrieve: of the output that is kept; 0 for the default
 	AllowModelFlags bool       // exec: whether arguments of a model may begin with -
 
 	Hosts   []string // http: host or host:port, lower case

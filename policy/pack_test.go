@@ -97,7 +97,7 @@ func TestDigestCoversEverything(t *testing.T) {
 		{"/usr/bin/git", "/usr/bin/got"}, {"- --oneline", "- --twoline"}, {"{1,3}", "{1,2}"}, {"repeat: true", "repeat: false"},
 		{"env: [HOME, LANG]", "env: [HOME]"}, {"output_bytes: 65536", "output_bytes: 65537"}, {"allow_model_flags: false", "allow_model_flags: true"},
 		{"methods: [GET, PUT]", "methods: [GET]"}, {"schemes: [https]", "schemes: [http]"}, {"8388608", "8388609"}, {"semver:\n    module: sha256:b", "semver:\n    module: sha256:c"},
-		{"max_output_tokens: 2048", "max_output_tokens: 2049"}, {"[knowledge.yaml]", "[other.yaml]"}, {"context: {}", "context: {limits: {calls: 1}}"},
+		{"output_bytes: 131072", "output_bytes: 131073"}, {"max_output_tokens: 2048", "max_output_tokens: 2049"}, {"[knowledge.yaml]", "[other.yaml]"}, {"context: {}", "context: {limits: {calls: 1}}"},
 		{"[read, propose, commit]", "[read, propose]"}, {"graph: sha256:4", "graph: sha256:5"}, {"steps: 10,", "steps: 11,"}, {"ci-finished: {}", "ci-done: {}"},
 		{"minimum_method: token", "minimum_method: key"}, {"\n  quorum: 1", "\n  quorum: 2"}, {"expires: 24h", "expires: 25h"},
 		{"result:/token", "result:/tokens"}, {"restricted: 1d", "restricted: 2d"}, {"condition_cost: 1000", "condition_cost: 1001"}, {"expires: 1h", "expires: 2h"},

@@ -66,7 +66,7 @@ func (p *Policy) Granted(k Kind) []string {
 	if p.wild[k] != nil {
 		return []string{"*"}
 	}
-	return sortedKeys(p.rules[k])
+	return artifact.SortedNames(p.rules[k])
 }
 
 // Namespace gives how a namespace may be used.
@@ -168,18 +168,18 @@ func (p *Policy) escalation(name string, excess []string) *Denial {
 // excess lists what a request names and p does not permit.
 func (p *Policy) excess(a *Authority) []string {
 	var list []string
-	for _, capability := range sortedKeys(a.Capabilities) {
+	for _, capability := range artifact.SortedNames(a.Capabilities) {
 		if !p.capabilities[capability] {
 			list = append(list, "capability "+capability)
 		}
 	}
-	for _, namespace := range sortedKeys(a.Namespaces) {
+	for _, namespace := range artifact.SortedNames(a.Namespaces) {
 		if want := a.Namespaces[namespace]; p.namespaces[namespace] < want {
 			list = append(list, fmt.Sprintf("%s of namespace %s", want, namespace))
 		}
 	}
 	for k := range namedKinds {
-		for _, name := range sortedKeys(a.Grants[k]) {
+		for _, name := range artifact.SortedNames(a.Grants[k]) {
 			if _, ok := p.rules[k][name]; !ok && p.wild[k] == nil {
 				list = append(list, k.String()+" "+name)
 			}
@@ -190,7 +190,7 @@ func (p *Policy) excess(a *Authority) []string {
 			list = append(list, fmt.Sprintf("%s %s, above %s", r.shown(n.Value).Text(), resourceNames[r], r.shown(bound.value).Text()))
 		}
 	}
-	for _, currency := range sortedKeys(a.Limits.Cost) {
+	for _, currency := range artifact.SortedNames(a.Limits.Cost) {
 		if n, bound := a.Limits.Cost[currency], p.run.of(currency); bound.by != nil && n > bound.value {
 			list = append(list, fmt.Sprintf("%d micros of %s, above %d", n, currency, bound.value))
 		}

@@ -95,6 +95,7 @@ func readSpecific(k Kind, o *artifact.Object, g *Grant, depth int) {
 	case KindRetrieve:
 		g.Manifests = optionalNames(o.May("manifests"), notEmpty)
 		g.Namespaces = optionalNames(o.May("namespaces"), anIdentifier)
+		g.OutputBytes = o.May("output_bytes").Uint64()
 	case KindClaims:
 		g.Actions = optionalNames(o.Need("actions"), claimAction)
 	case KindHandoff:

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
@@ -60,7 +62,8 @@ func ParseTaint(text string) (Taint, bool) {
 }
 
 // Marks keeps the taint of a document by RFC 6901 pointers: a mark covers the
-// value and all below it. The zero value marks nothing.
+// value and all below it, as far as no other mark does. The zero value and nil mark
+// nothing.
 type Marks struct {
 	marks map[string]Taint
 }
@@ -80,6 +83,56 @@ func (m *Marks) Set(pointer string, t Taint) {
 	if t != 0 || m.above(pointer) != 0 {
 		m.marks[pointer] = t
 	}
+}
+
+// Add joins t to what the value at pointer and all below it are marked with.
+func (m *Marks) Add(pointer string, t Taint) {
+	if t == 0 {
+		return
+	}
+	if m.marks == nil {
+		m.marks = map[string]Taint{}
+	}
+	for p := range m.marks {
+		if isBelow(p, pointer) {
+			m.marks[p] |= t
+		}
+	}
+	m.marks[pointer] = m.above(pointer) | t
+}
+
+// Clone gives marks of their own, also for nil.
+func (m *Marks) Clone() *Marks {
+	if m == nil {
+		return &Marks{}
+	}
+	return &Marks{maps.Clone(m.marks)}
+}
+
+// IsEmpty reports whether nothing is marked.
+func (m *Marks) IsEmpty() bool { return m == nil || len(m.marks) == 0 }
+
+// Part gives the marks at and below some sorted pointers, as they stand there.
+func (m *Marks) Part(pointers []string) *Marks {
+	part := m.Clone()
+	maps.DeleteFunc(part.marks, func(p string, _ Taint) bool { return !isBelowAny(p, pointers) })
+	return part
+}
+
+// Graft gives the marks with a part that [Marks.Part] gave for the same pointers,
+// in place of what stands there; nil when nothing is marked then.
+func (m *Marks) Graft(pointers []string, part *Marks) *Marks {
+	whole := m.Clone()
+	maps.DeleteFunc(whole.marks, func(p string, _ Taint) bool { return isBelowAny(p, pointers) })
+	switch {
+	case part.IsEmpty() && whole.IsEmpty():
+		return nil
+	case whole.IsEmpty():
+		return part
+	case !part.IsEmpty():
+		maps.Copy(whole.marks, part.marks)
+	}
+	return whole
 }
 
 // At gives the taint of the value at pointer with all that is in it.
@@ -115,39 +168,76 @@ func isBelow(p, pointer string) bool {
 	return strings.HasPrefix(p, pointer) && (len(p) == len(pointer) || p[len(pointer)] == '/')
 }
 
-// Pointers lists the tainted pointers, sorted.
-func (m *Marks) Pointers() []string {
-	if m == nil {
+// Derived lists every pointer into args at which a model, a tool or knowledge had
+// a part, sorted: what is marked so, all that is in it and all that it is in. So a
+// pointer is in the list just when [Marks.At] gives a derived taint for it.
+// Conditions see the list as tainted.
+func (m *Marks) Derived(args artifact.Value) []string {
+	if m.IsEmpty() {
 		return nil
 	}
-	var list []string
-	for _, p := range sortedKeys(m.marks) {
-		if m.marks[p] != 0 {
-			list = append(list, p)
+	derived := map[string]bool{}
+	for p, t := range m.marks {
+		for ; t.IsDerived() && !derived[p]; p = p[:max(0, strings.LastIndexByte(p, '/'))] {
+			derived[p] = true
 		}
 	}
-	return list
+	if len(derived) > 0 {
+		m.derivedBelow(args, "", false, 0, derived)
+	}
+	return artifact.SortedNames(derived)
 }
 
-// Derived lists the pointers in which a model, a tool or knowledge had a part,
-// sorted: what conditions see as tainted.
-func (m *Marks) Derived() []string {
-	return slices.DeleteFunc(m.Pointers(), func(p string) bool { return !m.marks[p].IsDerived() })
+// derivedBelow adds the pointers of a value and of all in it, which lies below a
+// derived mark or not.
+func (m *Marks) derivedBelow(v artifact.Value, pointer string, below bool, depth int, derived map[string]bool) {
+	if t, ok := m.marks[pointer]; ok {
+		below = t.IsDerived()
+	}
+	if below {
+		derived[pointer] = true
+	}
+	if depth == artifact.MaxDepth {
+		return
+	}
+	for i, e := range v.Elements() {
+		m.derivedBelow(e, pointer+"/"+strconv.Itoa(i), below, depth+1, derived)
+	}
+	for _, member := range v.Members() {
+		m.derivedBelow(member.Value, artifact.PointerTo(pointer, member.Name), below, depth+1, derived)
+	}
+}
+
+// isBelowAny reports whether p is at or below one of some sorted pointers.
+func isBelowAny(p string, pointers []string) bool {
+	for {
+		if _, found := slices.BinarySearch(pointers, p); found {
+			return true
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return false
+		}
+		p = p[:i]
+	}
 }
 
 // Value gives the marks as an object, for events and checkpoints.
 func (m *Marks) Value() artifact.Value {
 	var f fields
 	if m != nil {
-		for _, p := range sortedKeys(m.marks) {
+		for _, p := range artifact.SortedNames(m.marks) {
 			f.put(p, artifact.StringValue(m.marks[p].String()))
 		}
 	}
 	return f.object()
 }
 
-// ReadMarks reads what [Marks.Value] gives.
+// ReadMarks reads what [Marks.Value] gives; nil where the field is absent.
 func ReadMarks(f artifact.Field) *Marks {
+	if !f.Present() {
+		return nil
+	}
 	m := &Marks{marks: map[string]Taint{}}
 	for pointer, v := range f.Map() {
 		t, ok := ParseTaint(v.Text())

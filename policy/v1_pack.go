@@ -106,7 +106,7 @@ type ManifestV1 struct {
 // Canonical gives the manifest's canonical bytes.
 func (m ManifestV1) Canonical() []byte {
 	agents := make([]artifact.Member, 0, len(m.Agents))
-	for _, id := range sortedKeys(m.Agents) {
+	for _, id := range artifact.SortedNames(m.Agents) {
 		agents = append(agents, artifact.Member{Name: id, Value: m.Agents[id].value()})
 	}
 	return object(append([]artifact.Member{

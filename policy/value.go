@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/writ-dev/writ/artifact"
 )
 
@@ -19,10 +16,8 @@ func stringList(list []string) artifact.Value {
 
 func stringMap(m map[string]string) artifact.Value {
 	members := make([]artifact.Member, 0, len(m))
-	for _, name := range sortedKeys(m) {
+	for _, name := range artifact.SortedNames(m) {
 		members = append(members, artifact.Member{Name: name, Value: artifact.StringValue(m[name])})
 	}
 	return object(members...)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

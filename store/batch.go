@@ -18,17 +18,24 @@ const (
 	MaxReason     = 4096 // bytes
 )
 
-// Batch is everything that becomes durable together.
+// Batch is everything that becomes durable together. A store may keep what is in
+// it, so nothing of it is changed once it was given to one.
 type Batch struct {
 	Exec       string
 	Next       uint64         // the sequence that the writer expects to be next, from 1
 	Fence      uint64         // of the writer's lease; 0 is allowed while no lease is in force
-	Events     []event.Record // at least one; they continue the log at Next
+	Events     []event.Record // they continue the log at Next; none in a batch that only takes messages
 	Checkpoint *Checkpoint    // replaces the newest one; nil for none
 	Intents    []Intent
 	Timers     []Timer
 	Blobs      []Blob
 	Head       Mark
+
+	// Taken are the sequences of messages that leave the run's inbox: the batch is
+	// what they led to or, without events, says that they led to nothing. One that
+	// is not there is an [ErrConflict], so that each is taken once. A store without
+	// an [Inbox] has none to give.
+	Taken []uint64
 }
 
 // Mark is what the writer says about the run after the batch.
@@ -83,6 +90,8 @@ func (b Batch) Follow(have Head, now time.Time) (Head, error) {
 		return Head{}, fmt.Errorf("append to %s: %w", b.Exec, ErrEnded)
 	case b.Next != have.Seq+1:
 		return Head{}, &ConflictError{Exec: b.Exec, Next: have.Seq + 1, Wanted: b.Next}
+	case len(b.Events) == 0:
+		return have, nil
 	case b.Events[0].Prev != have.Digest:
 		return Head{}, fmt.Errorf("append to %s: %w: the first event does not continue the log", b.Exec, ErrConflict)
 	}
@@ -120,7 +129,8 @@ func (b Batch) status(last event.Type) Status {
 }
 
 // Validate refuses a batch that contradicts itself or breaks a limit, with
-// [ErrInvalid]. It hashes everything, so it is done before any lock is taken.
+// [ErrInvalid]. It hashes everything but sealed events, so it is done before any
+// lock is taken.
 func (b Batch) Validate() error {
 	invalid := func(format string, args ...any) error {
 		return fmt.Errorf("append: %w: %s", ErrInvalid, fmt.Sprintf(format, args...))
@@ -128,8 +138,15 @@ func (b Batch) Validate() error {
 	switch {
 	case artifact.CheckIdentifier(b.Exec) != nil:
 		return invalid("the execution id is not an identifier")
-	case len(b.Events) == 0 || len(b.Events) > MaxEvents:
+	case len(b.Events) > MaxEvents:
 		return invalid("%d events, want 1 to %d", len(b.Events), MaxEvents)
+	case len(b.Taken) > MaxMessages:
+		return invalid("%d messages are taken, an inbox has at most %d", len(b.Taken), MaxMessages)
+	case len(b.Events) == 0:
+		if problem := b.onlyTakes(); problem != "" {
+			return invalid("%s", problem)
+		}
+		return nil
 	case b.Head.Status != "" && b.Head.Status != Running && b.Head.Status != Suspended:
 		return invalid("status %q", b.Head.Status)
 	case len(b.Head.Reason) > MaxReason:
@@ -187,12 +204,16 @@ func (b Batch) checkBeside() string {
 }
 
 func (b Batch) checkEvent(i int, r event.Record) string {
-	read, err := event.Read(r.Bytes)
+	if !r.Sealed() {
+		read, err := event.Read(r.Bytes)
+		if err != nil {
+			return err.Error()
+		}
+		if read.Header != r.Header || read.Digest != r.Digest {
+			return "header or digest is not that of its bytes"
+		}
+	}
 	switch {
-	case err != nil:
-		return err.Error()
-	case read.Header != r.Header || read.Digest != r.Digest:
-		return "header or digest is not that of its bytes"
 	case r.Exec != b.Exec:
 		return "belongs to another run"
 	case r.Seq != b.Next+uint64(i):

@@ -16,6 +16,9 @@ var (
 	ErrFull     = errors.New("the store is full")
 	ErrBusy     = errors.New("another process is using the store for too long")
 
+	// Of a message, besides those of an append.
+	ErrInboxFull = errors.New("the inbox of the run is full")
+
 	// Of an append whose outcome the store could not learn, such as an I/O error
 	// while it was made durable. Ask for the Head before going on.
 	ErrUncertain = errors.New("unknown whether the batch was stored")

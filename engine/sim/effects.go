@@ -88,8 +88,9 @@ func (minter) Mint(proposal artifact.Digest, n int) []artifact.Digest {
 	return list
 }
 
-// step gives an input to a worker's machine and stores what follows.
-func (w *world) step(k *worker, what engine.Happening) error {
+// step gives an input to a worker's machine and stores what follows, together with
+// the messages that it takes.
+func (w *world) step(k *worker, what engine.Happening, taken ...uint64) error {
 	out, err := w.m.Step(k.p, engine.Input{NowMS: w.now.UnixMilli(), What: what, Mint: minter{}})
 	if err != nil {
 		return fmt.Errorf("%T: %w", what, err)
@@ -99,9 +100,10 @@ func (w *world) step(k *worker, what engine.Happening) error {
 	}
 	if len(out.Events) > 0 {
 		w.note("%T: %d to %d", what, out.Events[0].Seq, out.Events[len(out.Events)-1].Seq)
-		if err := w.append(k, out); err != nil {
+		if err := w.append(k, out, taken); err != nil {
 			return w.bearable(err)
 		}
+		w.r.Taken += len(taken)
 	}
 	k.p, k.started = out.Position, true
 	if out.Stop {
@@ -114,8 +116,10 @@ func (w *world) step(k *worker, what engine.Happening) error {
 
 // append stores a step. When the store does not know whether it did, its head
 // does. When it refuses, the process ends: it has nowhere to put what it knows.
-func (w *world) append(k *worker, out engine.Out) error {
-	err := w.store.Append(context.Background(), out.Batch(k.fence))
+func (w *world) append(k *worker, out engine.Out, taken []uint64) error {
+	b := out.Batch(k.fence)
+	b.Taken = taken
+	err := w.store.Append(context.Background(), b)
 	if errors.Is(err, store.ErrUncertain) {
 		head, headErr := w.store.Head(context.Background(), "run")
 		if headErr == nil && head.Digest == out.Events[len(out.Events)-1].Digest {
@@ -176,7 +180,7 @@ func (w *world) check() error {
 	if err != nil || verdict.Divergence != nil {
 		return fmt.Errorf("the log does not replay: %v, %v", err, verdict.Divergence)
 	}
-	terminal, settled := 0, map[string]int{}
+	terminal, settled, received := 0, map[string]int{}, map[string]int{}
 	for r, err := range log {
 		if err != nil {
 			return err
@@ -194,6 +198,8 @@ func (w *world) check() error {
 		switch b := e.Body.(type) {
 		case *event.EffectSettled:
 			settled[b.Key]++
+		case *event.EventReceived:
+			received[b.ID]++
 		case *event.Terminated:
 			data, err := readBlob(w.store, b.Result.Digest)
 			if err != nil {
@@ -204,6 +210,14 @@ func (w *world) check() error {
 	}
 	if terminal != 1 {
 		return fmt.Errorf("%d terminal events", terminal)
+	}
+	for _, sig := range w.s.Signals {
+		if received[sig.ID] != 1 {
+			return fmt.Errorf("event %s was consumed %d times", sig.ID, received[sig.ID])
+		}
+	}
+	if left := w.mail(); len(left) > 0 {
+		return fmt.Errorf("%d messages are left of a run that has ended", len(left))
 	}
 	return w.checkEffects(settled)
 }

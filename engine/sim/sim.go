@@ -4,9 +4,11 @@
 // gives the same run, step by step, so a seed that fails is a bug report.
 //
 // [Run] does one run and checks it: the log verifies and replays, every effect
-// happened once as new, the budget was never exceeded, a worker that lost its
-// lease wrote nothing, there is one terminal event, and state and result are
-// those of a run to which nothing happened ([Quiet]).
+// happened once as new, every event from outside was consumed once, the budget was
+// never exceeded, a worker that lost its lease wrote nothing and took no message,
+// there is one terminal event, and state and result are those of a run to which
+// nothing happened ([Quiet]). Events and answers come straight or through the inbox,
+// also while nobody has the run and before it waits for them.
 //
 // The simulator has no goroutine and no clock. It drives the same [engine.Machine]
 // as the embedded driver.
@@ -64,6 +66,7 @@ type Result struct {
 	Crashes int
 	Faults  int
 	Zombies int // workers that lost their lease and tried to write
+	Taken   int // inputs that came through the inbox
 	Trace   []string
 }
 
@@ -97,6 +100,7 @@ type world struct {
 	wild  bool
 	m     *engine.Machine
 	store *storetest.FaultyStore
+	inner *memory.Store // as other processes see it
 	now   time.Time
 	r     Result
 
@@ -107,6 +111,8 @@ type world struct {
 	performed map[string]engine.Outcome // what ports have done, by key
 	failures  map[string]int
 	signals   map[string]int // deliveries that are left
+	posts     map[string]int // of signals, by somebody outside, that are left
+	mailOnly  bool           // no signal comes any other way
 }
 
 // worker is a process: what it knows is gone when it crashes.
@@ -122,11 +128,16 @@ type worker struct {
 func run(s Scenario, seed uint64, wild bool) (Result, error) {
 	w := &world{
 		s: s, rng: rand.New(rand.NewPCG(seed, 0x5eed)), wild: wild, m: engine.NewMachine(s.Definition), now: time.UnixMilli(1_000_000),
-		performed: map[string]engine.Outcome{}, failures: map[string]int{}, signals: map[string]int{},
+		performed: map[string]engine.Outcome{}, failures: map[string]int{}, signals: map[string]int{}, posts: map[string]int{},
 	}
-	w.store = storetest.Faulty(memory.New(func() time.Time { return w.now }), w.fault)
+	w.inner = memory.New(func() time.Time { return w.now })
+	w.store = storetest.Faulty(w.inner, w.fault)
+	w.mailOnly = w.chance(2) == 1
 	for _, sig := range s.Signals {
-		w.signals[sig.ID] = 1 + w.chance(3)
+		w.signals[sig.ID], w.posts[sig.ID] = 1+w.chance(3), w.chance(3)
+		if w.mailOnly {
+			w.signals[sig.ID], w.posts[sig.ID] = 0, 1+w.posts[sig.ID]
+		}
 	}
 	for n := 0; ; n++ {
 		if n > maxActions {
@@ -168,6 +179,9 @@ func (w *world) fault(wr storetest.Write) storetest.Fault {
 func (w *world) act() (done bool, err error) {
 	if w.store.Crashed() {
 		w.crash()
+	}
+	if w.chance(10) == 1 {
+		return false, w.postAny()
 	}
 	if w.alive == nil {
 		return false, w.restart()
@@ -285,9 +299,17 @@ func (w *world) wakeZombie() error {
 		return err
 	}
 	before, beforeErr := w.store.Head(context.Background(), "run")
-	err = w.store.Append(context.Background(), out.Batch(z.fence))
+	mail := w.mail()
+	b := out.Batch(z.fence)
+	for _, m := range mail {
+		b.Taken = append(b.Taken, m.Seq)
+	}
+	err = w.store.Append(context.Background(), b)
 	after, afterErr := w.store.Head(context.Background(), "run")
 	w.r.Zombies++
+	if len(w.mail()) != len(mail) {
+		return fmt.Errorf("a worker that lost its lease took a message: %v", err)
+	}
 	if beforeErr == nil && afterErr == nil && (err == nil || before.Seq != after.Seq) {
 		return fmt.Errorf("a worker that lost its lease wrote: %v", err)
 	}
@@ -313,13 +335,14 @@ func (w *world) advance(k *worker) error {
 		choices = append(choices, func() error { return w.decide(k, p) })
 	}
 	for _, token := range k.p.InputTokens() {
-		choices = append(choices, func() error { return w.step(k, engine.Resume{Token: token, Input: w.s.Answer, By: "bob"}) })
+		choices = append(choices, func() error { return w.tell(k, engine.Resume{Token: token, Input: w.s.Answer, By: "bob"}) })
 	}
 	for _, sig := range w.s.Signals {
 		if w.signals[sig.ID] > 0 {
 			choices = append(choices, func() error { return w.deliver(k, sig) })
 		}
 	}
+	choices = append(choices, w.mailChoices(k)...)
 	if len(choices) == 0 {
 		for _, key := range k.p.UnknownEffects() {
 			choices = append(choices, func() error { return w.look(k, key) })
@@ -374,7 +397,7 @@ func (w *world) fire(k *worker, due int64) error {
 
 func (w *world) decide(k *worker, p engine.Proposal) error {
 	token := minter{}.Mint(p.Digest, int(p.Need))[p.Have]
-	return w.step(k, engine.Decide{
+	return w.tell(k, engine.Decide{
 		Proposal: p.Digest, Approve: true, Token: token, Approver: fmt.Sprint("approver-", p.Have), Method: event.MethodToken, Answer: w.s.Answer,
 	})
 }

@@ -169,8 +169,13 @@ func TestSeeds(t *testing.T) {
 					total.Crashes += got.Crashes
 					total.Faults += got.Faults
 					total.Zombies += got.Zombies
+					total.Taken += got.Taken
 				}
-				t.Logf("%s %s: %d seeds, %d crashes, %d faults of the store, %d workers without their lease", want.Status, want.Output, n, total.Crashes, total.Faults, total.Zombies)
+				t.Logf("%s %s: %d seeds, %d crashes, %d faults of the store, %d workers without their lease, %d messages taken",
+					want.Status, want.Output, n, total.Crashes, total.Faults, total.Zombies, total.Taken)
+				if len(s.Signals) > 0 && total.Taken < n/2 {
+					t.Errorf("only %d inputs came through the inbox in %d runs", total.Taken, n)
+				}
 			})
 		}
 	}

@@ -84,7 +84,7 @@ func (c Compiler) Compile(source string, vars []expr.Var) (expr.Program, error) 
 	if limit == 0 {
 		limit = DefaultCostLimit
 	}
-	program, err := environment.Program(ast, cel.CostLimit(limit), cel.MemoryLimit(maxMemory), cel.CustomDecoratorV2(orderMaps))
+	program, err := environment.Program(ast, cel.CostLimit(limit), cel.MemoryLimit(maxMemory), countAll(), cel.CustomDecoratorV2(orderMaps))
 	if err != nil {
 		return nil, &expr.Error{Line: 1, Column: 1, Problem: err.Error()}
 	}
@@ -92,6 +92,16 @@ func (c Compiler) Compile(source string, vars []expr.Var) (expr.Program, error) 
 		program: program, names: names, vars: vars, limit: limit,
 		result: resultType(ast.OutputType()), references: references(ast.NativeRep().Expr(), names),
 	}, nil
+}
+
+// countAll lets the memory of a value be counted at every depth that a document
+// may have, and up to the limit. The library's own five levels and some thousand
+// values are fewer than results of tools have, and it takes what it cannot count to
+// be too large.
+func countAll() cel.ProgramOption {
+	return cel.MemoryTracking(types.MemoryTrackerSizeCalculator(types.NewSizeCalculator(
+		types.SizeCalculatorMaxDepth(artifact.MaxDepth), types.SizeCalculatorMaxTraversal(maxMemory),
+	)))
 }
 
 // baseEnvironment is built once, when it is first needed.

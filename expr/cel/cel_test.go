@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/expr"
 	"github.com/writ-dev/writ/expr/cel"
@@ -179,6 +181,18 @@ func TestTypeAndReferences(t *testing.T) {
 		{`state.m.all(state, state == args.limit)`, expr.Bool, `args.limit state.m`},
 		{`{"a": state.x, "b": [args.y]}`, expr.Object, `args.y state.x`},
 		{`args.q.startsWith(args.p)`, expr.Bool, `args.p args.q`},
+		{`state.m.all(state, .state.a > 1)`, expr.Bool, `state.a state.m`},
+		{`[1].map(state, .state.order)`, expr.List, `state.order`},
+		{`[1].map(x, [2].map(state, [x, state, .args.q]))`, expr.List, `args.q`},
+		{`[1].map(n, n) + [n]`, expr.List, `n`},
+		{`.state.a`, expr.Any, `state.a`},
+		{"state.`a-b`", expr.Any, `state.a-b`},
+		{`dyn(state.m).k`, expr.Any, `state.m`},
+		{`{"x": state.m}.x.k`, expr.Any, `state.m`},
+		{`state.m[args.q].k`, expr.Any, `args.q state.m`},
+		{`(state.a > 1 ? args.q : state.z).k`, expr.Any, `args.q state.a state.z`},
+		{`state.m.exists_one(k, k == args.q)`, expr.Bool, `args.q state.m`},
+		{`state.m.filter(k, size(state.order.lines) > 0)`, expr.List, `state.m state.order.lines`},
 		{`"x"`, expr.String, ``},
 		{`null`, expr.Null, ``},
 	} {
@@ -197,17 +211,96 @@ func TestTypeAndReferences(t *testing.T) {
 	}
 }
 
-// What a program reads beyond its references must not change its result.
+// A constant is told apart from a program that cannot tell what it reads.
+func TestConstantsReferToNothing(t *testing.T) {
+	p, err := cel.Compiler{}.Compile(`"a" + "b"`, vars)
+	if err != nil || p.References() == nil || len(p.References()) != 0 {
+		t.Errorf("%v, %v", p.References(), err)
+	}
+}
+
+// What lies beyond its references must not change a program's result.
 func TestReferencesAreComplete(t *testing.T) {
-	p, err := cel.Compiler{}.Compile(`state.order.lines.map(l, l.sku + args.q)`, vars)
-	if err != nil {
-		t.Fatal(err)
+	for range 20 {
+		rapid.Check(t, func(t *rapid.T) {
+			source := genSource(t, 3, []string{"state", "args", "n"})
+			p, err := cel.Compiler{}.Compile(source, vars)
+			if err != nil {
+				return // a type that does not fit
+			}
+			checkReferences(t, source, p)
+		})
 	}
-	first, _ := p.Eval(value(t, state), value(t, args), artifact.IntValue(1))
-	second, err := p.Eval(value(t, state).With("z", artifact.IntValue(99)), value(t, args).Without("limit"), artifact.IntValue(2))
-	if err != nil || !first.Equal(second) {
-		t.Errorf("%v, then %v (%v)", first, second, err)
+}
+
+// genSource draws a source over paths that are there and paths that are not,
+// with macros whose variables hide those of the host.
+func genSource(t *rapid.T, depth int, names []string) string {
+	pick := func(list ...string) string { return rapid.SampledFrom(list).Draw(t, "pick") }
+	one := func() string { return genSource(t, depth-1, names) }
+	if depth == 0 {
+		return pick(`"k1"`, `1`, `true`, `[1, 2]`, `{"a": 1}`, `.n`, `.state.a`, `.args.q`, pick(names...),
+			`state.order.`+pick("id", "lines", "none"), `state.`+pick("a", "z", "m", "order", "nope"), `args.`+pick("q", "tags", "limit"))
 	}
+	switch pick("leaf", "op", "if", "has", "index", "list", "object", "macro", "call") {
+	case "op":
+		return "(" + one() + pick(" + ", " == ", " < ", " && ", " || ", " in ") + one() + ")"
+	case "if":
+		return "(" + one() + " == " + one() + " ? " + one() + " : " + one() + ")"
+	case "has":
+		return "has(" + pick("state.", ".state.", "args.", "state.m.", "state.order.") + pick("a", "k1", "id", "q", "nope") + ")"
+	case "index":
+		return one() + "[" + pick(`"id"`, `"k1"`, `0`, one()) + "]"
+	case "list":
+		return "[" + one() + ", " + one() + "]"
+	case "object":
+		return `{"x": ` + one() + `, "y": ` + one() + "}"
+	case "macro":
+		name := pick("x", "state", "args", "n")
+		body := genSource(t, depth-1, append(slices.Clip(names), name))
+		return pick(one(), "[1, 2]", "state.m", "args.tags") + "." + pick("map", "filter", "all", "exists", "exists_one") + "(" + name + ", " + body + ")"
+	case "call":
+		return pick("size", "string", "dyn", "type") + "(" + one() + ")"
+	}
+	return genSource(t, 0, names)
+}
+
+// checkReferences evaluates a program on all there is, and on what it refers to
+// alone.
+func checkReferences(t interface{ Fatalf(string, ...any) }, source string, p expr.Program) {
+	must := func(text string) artifact.Value {
+		v, err := artifact.ParseValue([]byte(text))
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		return v
+	}
+	all := map[string]artifact.Value{"state": must(state), "args": must(args), "n": artifact.IntValue(7)}
+	less := map[string]artifact.Value{"state": must(`{"other":[1]}`), "args": must(`{}`), "n": artifact.IntValue(8)}
+	for _, r := range p.References() {
+		less[r.Var] = withPart(less[r.Var], all[r.Var], r.Path)
+	}
+	want, err := p.Eval(all["state"], all["args"], all["n"])
+	got, again := p.Eval(less["state"], less["args"], less["n"])
+	if (err == nil) != (again == nil) || err == nil && got.String() != want.String() {
+		t.Fatalf("%s refers to %v, and gives %v (%v), then %v (%v)", source, p.References(), want, err, got, again)
+	}
+}
+
+// withPart copies the part at a path, as far as it is there.
+func withPart(into, from artifact.Value, path []string) artifact.Value {
+	if len(path) == 0 || from.Kind() != artifact.KindObject {
+		return from
+	}
+	part, ok := from.Get(path[0])
+	if !ok {
+		return into
+	}
+	below, ok := into.Get(path[0])
+	if !ok {
+		below = artifact.ObjectValue()
+	}
+	return into.With(path[0], withPart(below, part, path[1:]))
 }
 
 // A Go map would answer in another order now and then.
@@ -294,7 +387,7 @@ func FuzzEval(f *testing.F) {
 			}
 			return
 		}
-		p.References()
+		checkReferences(t, source, p)
 		first, err := p.Eval(value(t, state), value(t, args), artifact.IntValue(7))
 		second, again := p.Eval(value(t, state), value(t, args), artifact.IntValue(7))
 		if (err == nil) != (again == nil) || err == nil && first.String() != second.String() {

@@ -2,18 +2,21 @@ package cel
 
 import (
 	"slices"
+	"strings"
 
 	"cel.dev/cel-go/common/ast"
 
 	"github.com/writ-dev/writ/expr"
 )
 
-// references finds which parts of the variables a source reads.
+// references finds which parts of the variables a source reads. It takes the
+// checked syntax tree: there a name that a macro hides, and that the source reads
+// all the same as .name, begins with a dot.
 func references(root ast.Expr, vars []string) []expr.Reference {
 	f := finder{vars: vars, bound: map[string]int{}}
 	f.visit(root)
 	slices.SortFunc(f.found, compareReferences)
-	var kept []expr.Reference
+	kept := []expr.Reference{}
 	for _, r := range f.found {
 		if len(kept) == 0 || !covers(kept[len(kept)-1], r) {
 			kept = append(kept, r)
@@ -83,25 +86,25 @@ func (f *finder) chain(e ast.Expr) {
 		f.visit(e)
 		return
 	}
-	name := e.AsIdent()
-	if f.bound[name] > 0 || !slices.Contains(f.vars, name) {
+	name, global := strings.CutPrefix(e.AsIdent(), ".")
+	if !global && f.bound[name] > 0 || !slices.Contains(f.vars, name) {
 		return
 	}
 	slices.Reverse(path)
 	f.found = append(f.found, expr.Reference{Var: name, Path: path})
 }
 
+// comprehension visits the parts of a macro, each with the names that it sees.
 func (f *finder) comprehension(c ast.ComprehensionExpr) {
 	f.visit(c.IterRange())
 	f.visit(c.AccuInit())
-	taken := []string{c.IterVar(), c.IterVar2(), c.AccuVar()}
-	for _, name := range taken {
-		f.bound[name]++
-	}
+	f.bound[c.AccuVar()]++
+	f.visit(c.Result())
+	f.bound[c.IterVar()]++
+	f.bound[c.IterVar2()]++
 	f.visit(c.LoopCondition())
 	f.visit(c.LoopStep())
-	f.visit(c.Result())
-	for _, name := range taken {
-		f.bound[name]--
-	}
+	f.bound[c.IterVar2()]--
+	f.bound[c.IterVar()]--
+	f.bound[c.AccuVar()]--
 }

@@ -2,9 +2,8 @@ package cli
 
 import (
 	"context"
-	"crypto/ed25519"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,21 +12,23 @@ import (
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
-	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/local"
 	"github.com/writ-dev/writ/store"
+	"github.com/writ-dev/writ/store/sqlite"
 )
 
 type approvalsOptions struct {
 	*runner
 	store    storeFlags
 	agent    agentFlag
+	sign     signFlag
 	person   personFlag
 	proposal given
 	token    given
 	key      given
 	answer   given
 	reason   given
+	wait     waitFlag
 }
 
 func newApprovals(r *runner) *cobra.Command {
@@ -95,15 +96,19 @@ func (o *approvalsOptions) list(ctx context.Context) error {
 			lines = append(lines, line)
 		}
 	}
-	if o.store.json {
-		return o.printDocument(struct {
-			Approvals []approvalLine `json:"approvals"`
-		}{lines})
-	}
-	p := o.newPage()
-	p.heading("Approvals", text("  "+counted(len(lines), "open question")))
+	list := questions{lines}
+	return o.present(o.store.json, list, list.write, true)
+}
+
+// questions are what runs ask people.
+type questions struct {
+	Approvals []approvalLine `json:"approvals"`
+}
+
+func (list questions) write(p *page) {
+	p.heading("Approvals", text("  "+counted(len(list.Approvals), "open question")))
 	t := &table{indent: 2}
-	for _, x := range lines {
+	for _, x := range list.Approvals {
 		words := fmt.Sprintf("%d of %d by %s, since %s", x.Have, x.Need, x.Method, x.Since)
 		if x.Expires != "" {
 			words += ", until " + x.Expires
@@ -111,8 +116,6 @@ func (o *approvalsOptions) list(ctx context.Context) error {
 		t.add(cell(bold, x.Run), cell(cyan, x.Action), spans(text(words)))
 	}
 	p.table(t)
-	o.print(p)
-	return nil
 }
 
 // question finds the open question of a run that a command is about.
@@ -126,7 +129,7 @@ func (o *approvalsOptions) question(ctx context.Context, s store.Store, exec str
 
 func (o *approvalsOptions) questionOf(l *runLog, exec string) (openApproval, error) {
 	if len(l.approvals) == 0 {
-		return openApproval{}, fmt.Errorf("run %s waits for no approval", exec)
+		return openApproval{}, hintedError{fmt.Errorf("run %s waits for no approval", exec), "What it waits for: writ runs show " + shellWord(exec)}
 	}
 	if !o.proposal.set {
 		if len(l.approvals) > 1 {
@@ -158,8 +161,9 @@ func (o *approvalsOptions) newShow() *cobra.Command {
 			"and nothing else, so that `sha256sum` gives the proposal.",
 		Example: `writ approvals show refund-o7
 writ approvals show refund-o7 --raw | sha256sum`,
-		Annotations: exits("the bytes were printed", "there is no such question, or its bytes are gone", wrongUsage),
-		Args:        oneRun,
+		Annotations:       exits("the bytes were printed", "there is no such question, or its bytes are gone", wrongUsage),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 	}
 	raw := false
 	cmd.RunE = func(cmd *cobra.Command, words []string) error { return o.show(cmd.Context(), words[0], raw) }
@@ -205,7 +209,7 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 	t.add(cell(dim, "bytes"), spans(text(grouped(float64(len(data))))))
 	t.add(cell(dim, "needs"), spans(text(fmt.Sprintf("%d of %s so far, by %s or stronger%s", a.have,
 		counted(int(a.staged.Need), "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
-	if shape := o.answerOf(ctx, l, exec, a.node); len(shape) > 0 {
+	if shape := o.answerOf(ctx, s, l, exec, a.node); len(shape) > 0 {
 		t.add(cell(dim, "answer"), spans(name(plain, shape.String())))
 	}
 	p.table(t)
@@ -215,8 +219,8 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 
 // answerOf gives what an approval has to carry, or nil where nothing is asked for or
 // the run's agent file is not at hand: what is decided about can be shown without it.
-func (o *approvalsOptions) answerOf(ctx context.Context, l *runLog, exec, node string) graph.Shape {
-	a, err := o.agent.of(ctx, o.runner, o.store.path(o.runner), exec)
+func (o *approvalsOptions) answerOf(ctx context.Context, s *sqlite.Store, l *runLog, exec, node string) graph.Shape {
+	a, err := o.agent.of(ctx, o.runner, s, o.store.path(o.runner), exec)
 	if err != nil {
 		return nil
 	}
@@ -231,11 +235,12 @@ func (o *approvalsOptions) answerOf(ctx context.Context, l *runLog, exec, node s
 }
 
 func (o *approvalsOptions) newDecide(approve bool) *cobra.Command {
-	cmd := &cobra.Command{Args: oneRun, Annotations: runExits()}
+	cmd := &cobra.Command{Args: oneRun, Annotations: toldExits(), ValidArgsFunction: o.store.completeRuns(o.runner, 1)}
 	if approve {
 		cmd.Use, cmd.Short = "approve RUN", "approve what a run asks, and let it go on"
 		cmd.Long = "approve records an approval and, when it is the last one needed, drives the run on until it ends or waits again. " +
-			"Policy, budget and arguments are checked again first; what is refused leaves the run waiting and the token unused."
+			"Policy, budget and arguments are checked again first; what is refused leaves the run waiting and the token unused. " +
+			"A decision about a run that another process has is given to that process."
 		cmd.Example = `writ approvals approve refund-o7 --as maria --token wt_...
 writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
 	} else {
@@ -254,7 +259,9 @@ writ approvals approve refund-o7 --key maria.key --answer '{"note": "ok"}'`
 		decision.value(&o.answer, "answer", "JSON", `'{"note": "ok"}'`, "the answer that the node asks for: JSON or YAML, or @FILE")
 	}
 	decision.value(&o.reason, "reason", "TEXT", `"wrong order"`, "why, for the record")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd
@@ -264,11 +271,14 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 	if o.token.set && o.key.set {
 		return usagef("Leave one of them out.", "--token and --key are two ways to be known")
 	}
+	if err := o.wait.check(); err != nil {
+		return err
+	}
 	answer, err := o.jsonFlag(&o.answer, "answer")
 	if err != nil {
 		return err
 	}
-	d := driver{o.runner, &o.store, &o.agent}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		a, err := o.question(ctx, rt.Store, exec)
 		if err != nil {
@@ -283,40 +293,35 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 		case o.token.set:
 			decision.Method = event.MethodToken
 		case o.key.set:
-			if decision.Approver, decision.Key, err = o.sign(agent, a.staged.Proposal); err != nil {
+			if err := o.prove(agent, &decision); err != nil {
 				return engine.Report{}, err
 			}
-			decision.Method = event.MethodKey
 		}
-		return rt.Engine.Decide(ctx, exec, decision)
+		report, err := rt.Engine.Decide(ctx, exec, decision)
+		return o.wait.taken(ctx, rt.Engine, report, err)
 	})
 }
 
-// decisionType is the payload type of a signed decision.
-const decisionType = "application/vnd.writ.decision.v1+json"
-
-// sign proves that whoever decides holds the private key of an approver, and gives
-// the approver's name and the digest of the public key.
-func (o *approvalsOptions) sign(agent *local.Agent, proposal artifact.Digest) (string, artifact.Digest, error) {
-	private, err := keys.ReadFile(o.key.text)
+// prove signs a decision with the private key of an approver, and gives the
+// approver's name.
+func (o *approvalsOptions) prove(agent *local.Agent, d *engine.Decision) error {
+	private, err := readPrivate(o.key.text)
 	if err != nil {
-		return "", artifact.Digest{}, fmt.Errorf("%s: %w", o.key.text, err)
+		return err
 	}
-	public, ok := private.Public().(ed25519.PublicKey)
-	if !ok {
-		return "", artifact.Digest{}, errors.New("the key has no public part")
-	}
-	for name, key := range agent.Approvers {
-		if !key.Equal(public) {
+	for _, name := range artifact.SortedNames(agent.Approvers) {
+		if !agent.Approvers[name].Equal(private.Public()) {
 			continue
 		}
-		envelope, err := keys.Seal(decisionType, []byte(proposal.String()), private)
-		if err == nil {
-			_, _, err = keys.Open(envelope, decisionType, key)
+		answer := d.Answer
+		if slices.ContainsFunc(agent.Policy.Redactions(), func(p string) bool { return strings.HasPrefix(p, event.ScopeArgs+":") }) {
+			answer = artifact.Value{} // a digest of what is redacted could be guessed
 		}
-		return name, artifact.Sum(keys.SPKI(public)), err
+		d.Approver, d.Method = name, event.MethodKey
+		d.Signature, err = engine.SignDecision(d.Proposal, d.Approve, answer, private)
+		return err
 	}
-	return "", artifact.Digest{}, fmt.Errorf("%s: the agent file names no approver with this key", o.key.text)
+	return fmt.Errorf("%s: the agent file names no approver with this key", o.key.text)
 }
 
 func (o *approvalsOptions) newReissue() *cobra.Command {
@@ -325,22 +330,26 @@ func (o *approvalsOptions) newReissue() *cobra.Command {
 		Short: "replace the tokens of a question",
 		Long: "reissue withdraws the tokens of a question, which were lost or shown to the wrong person, and asks again with fresh ones. " +
 			"They are shown once.",
-		Example:     "writ approvals reissue refund-o7",
-		Annotations: runExits(),
-		Args:        oneRun,
+		Example:           "writ approvals reissue refund-o7",
+		Annotations:       runExits(),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			d := driver{o.runner, &o.store, &o.agent}
+			d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 			return d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 				a, err := o.question(ctx, rt.Store, words[0])
 				if err != nil {
 					return engine.Report{}, err
 				}
-				return rt.Engine.Reissue(ctx, words[0], a.staged.Proposal)
+				who := o.person.who()
+				return rt.Engine.Reissue(ctx, words[0], engine.Reissue{Proposal: a.staged.Proposal, By: who.name, Method: who.method})
 			})
 		},
 	}
+	o.person.declare(cmd, "who asks for fresh tokens")
 	o.declareProposal(cmd)
 	o.agent.declare(cmd)
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd

@@ -41,7 +41,7 @@ type Streams struct {
 	Width       int                     // of the terminal in columns, 0 when unknown
 	Env         func(key string) string // like os.Getenv
 	Now         func() time.Time
-	Random      io.Reader // of the ids of runs and of tokens; nil for the system's
+	Random      io.Reader // of keys, tokens and the ids of runs; nil for the system's
 
 	// Build is the version that was stamped into the binary, empty when none was.
 	Build string

@@ -67,17 +67,7 @@ func (o *coverageOptions) run(cmd *cobra.Command, words []string) error {
 		source:         loaded.Source, project: loaded.Manifest.Project, questions: words[0], threshold: threshold.Value,
 	}
 	rep.ok = rep.Failed == 0 && rep.Percent() >= threshold.Value
-	if o.json {
-		err = o.printDocument(rep.document())
-	} else {
-		p := o.newPage()
-		coverageView{p, rep}.write()
-		o.print(p)
-	}
-	if err == nil && !rep.ok {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, rep.document(), func(p *page) { coverageView{p, rep}.write() }, rep.ok)
 }
 
 func (o *coverageOptions) questions(cmd *cobra.Command, file string) ([]draft.Question, error) {

@@ -62,17 +62,7 @@ func (o *diffOptions) run(words []string) error {
 	if err != nil {
 		return nameArtifact(err, words)
 	}
-	if o.json {
-		err = o.printDocument(diff)
-	} else {
-		p := o.newPage()
-		diffView{p, diff}.write()
-		o.print(p)
-	}
-	if err == nil && !diff.Identical {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, diff, func(p *page) { diffView{p, diff}.write() }, diff.Identical)
 }
 
 // nameArtifact puts the name of the file before what is wrong with it.

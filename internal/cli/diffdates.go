@@ -143,17 +143,7 @@ func (o *diffOptions) runDates(cmd *cobra.Command, words []string) error {
 		d.Plans = o.plansOf(m, task, options, before, after)
 		d.Identical = d.Identical && d.Plans.Identical
 	}
-	if o.json {
-		err = o.printDocument(d)
-	} else {
-		p := o.newPage()
-		datesView{p, m, d}.write()
-		o.print(p)
-	}
-	if err == nil && !d.Identical {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, d, func(p *page) { datesView{p, m, d}.write() }, d.Identical)
 }
 
 // plansOf compares the plans of one task at two moments.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,13 +77,16 @@ func (r *runner) walk(ctx context.Context, f *planFlags, task string, o federati
 	if o.Load, err = f.source.reading(r); err != nil {
 		return nil, err
 	}
-	progress := r.newProgress()
-	o.Progress = progress.show
+	progress, done := r.newProgress(), 0
+	o.Progress = func(now federation.Progress) {
+		done = now.Done
+		progress.line(fmt.Sprintf("%s read, %d under way  %s", counted(now.Done, "manifest"), now.Reading, visible(now.Latest)))
+	}
 	tree, err := federation.Walk(ctx, location, task, o)
 	progress.clear()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the walk was interrupted after %s", counted(progress.done, "manifest"))
+		return nil, fmt.Errorf("the walk was interrupted after %s", counted(done, "manifest"))
 	case tree.Err != nil:
 		return nil, rootError(tree)
 	}
@@ -98,40 +100,6 @@ func rootError(root *federation.Node) error {
 		return root.Err
 	}
 	return errors.New(root.Location + ": " + root.Error)
-}
-
-// progress is one line on standard error about a walk that takes long.
-type progress struct {
-	r     *runner
-	begun time.Time
-	done  int
-	shown bool
-}
-
-// quickWalk is how long a walk may take before it says how far it has come.
-const quickWalk = 500 * time.Millisecond
-
-func (r *runner) newProgress() *progress { return &progress{r: r, begun: r.Now()} }
-
-func (p *progress) show(now federation.Progress) {
-	p.done = now.Done
-	if !p.r.ErrTerminal || p.r.Now().Sub(p.begun) < quickWalk {
-		return
-	}
-	line := fmt.Sprintf("%s read, %d under way  %s", counted(now.Done, "manifest"), now.Reading, visible(now.Latest))
-	width := min(max(p.r.Width, narrowestWidth), widestWidth) - 1 // a full line would wrap
-	if runes := []rune(line); len(runes) > width {
-		line = string(runes[:width-1]) + "…"
-	}
-	fmt.Fprint(p.r.Err, "\r\x1b[K"+line)
-	p.shown = true
-}
-
-// clear takes the line away again.
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.r.Err, "\r\x1b[K")
-	}
 }
 
 // nodeOptions are the options that a node was planned with: the caller's, with

@@ -29,16 +29,28 @@ writ graph show refund.yaml --format svg > refund.svg`,
 
 // needsSubcommand is what a command does that only has others below it.
 func (r *runner) needsSubcommand(cmd *cobra.Command, words []string) error {
-	if len(words) == 0 {
+	switch {
+	case len(words) == 0:
 		r.help(cmd)
 		return errUsageShown
+	case words[0] == "help":
+		r.help(cmd)
+		return nil
 	}
-	var known []string
-	for _, sub := range cmd.Commands() {
-		known = append(known, sub.Name())
-	}
+	known := subcommands(cmd)
 	return usagef("Run `"+cmd.CommandPath()+" --help` for what it takes.",
 		"%s has %s, not %q%s", cmd.Name(), strings.Join(known, ", "), words[0], didYouMean(words[0], known, ""))
+}
+
+func subcommands(cmd *cobra.Command) []string {
+	var names []string
+	if strings.Contains(cmd.Use, "[list]") {
+		names = append(names, "list")
+	}
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
 }
 
 // wantsList reports whether a command that lists is called by itself, or by name.
@@ -153,17 +165,7 @@ func (o *graphOptions) check(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	rep := g.report()
-	if o.json {
-		err = o.printDocument(rep)
-	} else {
-		p := o.newPage()
-		rep.write(p)
-		o.print(p)
-	}
-	if err == nil && !rep.OK {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, rep, rep.write, rep.OK)
 }
 
 func (rep graphReport) write(p *page) {

@@ -32,9 +32,16 @@ func program() {
 	}))
 }
 
-// later lets a script say how long after the start of the test a process runs.
+// began is when the process began.
+var began = time.Now()
+
+// later lets a script say how long after the start of the test a process runs, and
+// whether its time passes.
 func later() time.Duration {
 	d, _ := time.ParseDuration(os.Getenv("WRIT_TEST_LATER")) // 0 when nothing is said
+	if os.Getenv("WRIT_TEST_PASSES") != "" {
+		d += time.Since(began)
+	}
 	return d
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,11 +45,17 @@ func newHelp(r *runner, root *cobra.Command) *cobra.Command {
 			if err := unknownCommand(root, words[0]); err != nil {
 				return err
 			}
-			cmd, _, err := root.Find(words)
-			if err == nil {
-				r.help(cmd)
+			cmd, rest, err := root.Find(words)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 0 && cmd.HasSubCommands():
+				return r.needsSubcommand(cmd, rest)
+			case len(rest) > 0:
+				return usagef("Write it like writ help "+cmd.Name(), "%s has no commands below it, and %q is named", cmd.CommandPath(), rest[0])
 			}
-			return err
+			r.help(cmd)
+			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -108,14 +115,24 @@ func writeCommands(p *page, cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}
-	p.heading("Commands")
-	t := &table{indent: 2}
-	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
-			t.add(cell(cyan, sub.Name()), spans(text(sub.Short)))
-		}
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
 	}
-	p.table(t)
+	widest := 0
+	for _, sub := range cmd.Commands() {
+		widest = max(widest, len(sub.Name()))
+	}
+	for _, group := range groups {
+		p.heading(group.Title)
+		t := &table{indent: 2}
+		for _, sub := range cmd.Commands() {
+			if !sub.Hidden && sub.GroupID == group.ID {
+				t.add(cell(cyan, fmt.Sprintf("%-*s", widest, sub.Name())), spans(text(sub.Short)))
+			}
+		}
+		p.table(t)
+	}
 }
 
 // writeFlags prints the flags by group, in the order in which they were

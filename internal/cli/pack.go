@@ -101,17 +101,7 @@ writ pack check agent.knolo`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = r.printDocument(rep)
-			} else {
-				page := r.newPage()
-				rep.write(page)
-				r.print(page)
-			}
-			if err == nil && !rep.OK {
-				return errNegative
-			}
-			return err
+			return r.present(asJSON, rep, rep.write, rep.OK)
 		},
 	}
 	f.declare(cmd)
@@ -255,22 +245,11 @@ func (r *runner) showPackDiff(changes []policy.Change, asJSON bool) error {
 			wider++
 		}
 	}
-	if asJSON {
-		if err := r.printDocument(struct {
-			Wider   bool         `json:"wider"`
-			Changes []packChange `json:"changes"`
-		}{wider > 0, list}); err != nil {
-			return err
-		}
-	} else {
-		p := r.newPage()
-		writePackDiff(p, list, wider)
-		r.print(p)
-	}
-	if len(changes) > 0 {
-		return errNegative
-	}
-	return nil
+	document := struct {
+		Wider   bool         `json:"wider"`
+		Changes []packChange `json:"changes"`
+	}{wider > 0, list}
+	return r.present(asJSON, document, func(p *page) { writePackDiff(p, list, wider) }, len(changes) == 0)
 }
 
 func writePackDiff(p *page, list []packChange, wider int) {

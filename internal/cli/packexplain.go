@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,18 +67,10 @@ func (o *explainOptions) judge(file, kindName, target string) error {
 		call.Args = doc.Value()
 	}
 	permit, denial := p.Authorize(call, p.Ledger())
-	if o.json {
-		err = o.printDocument(judgementOf(permit, denial))
-	} else {
-		page := o.newPage()
+	return o.present(o.json, judgementOf(permit, denial), func(page *page) {
 		page.heading("Call ", name(plain, kind.String()+" "+target), in(dim, "  under "+p.Pack().ID))
 		writeJudgement(page, permit, denial)
-		o.print(page)
-	}
-	if err == nil && denial != nil {
-		return errNegative
-	}
-	return err
+	}, denial == nil)
 }
 
 // judgement is the JSON form of a decision.
@@ -128,13 +118,7 @@ func (o *explainOptions) list(file string) error {
 		return err
 	}
 	e := explanationOf(p)
-	if o.json {
-		return o.printDocument(e)
-	}
-	page := o.newPage()
-	e.write(page)
-	o.print(page)
-	return nil
+	return o.present(o.json, e, e.write, true)
 }
 
 // explanation is the JSON form of what a pack grants.
@@ -166,7 +150,7 @@ func explanationOf(p *policy.Policy) explanation {
 			e.Grants = append(e.Grants, granted{k.String(), grant, grantWords(pack.Grants[k][grant])})
 		}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(pack.Namespaces)) {
+	for _, namespace := range artifact.SortedNames(pack.Namespaces) {
 		if access := p.Namespace(namespace); access != policy.AccessNone {
 			e.Namespaces = append(e.Namespaces, granted{"", namespace, access.String()})
 		}
@@ -233,7 +217,7 @@ func limitWords(l policy.Limits) string {
 	if l.TimeMS.Set {
 		words = append(words, policy.FormatDuration(l.TimeMS.Value))
 	}
-	for _, currency := range slices.Sorted(maps.Keys(l.Cost)) {
+	for _, currency := range artifact.SortedNames(l.Cost) {
 		words = append(words, micros(l.Cost[currency])+" "+currency)
 	}
 	if words == nil {

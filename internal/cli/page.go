@@ -46,6 +46,24 @@ func (r *runner) wantsColour() bool {
 
 func (r *runner) print(p *page) { r.out.WriteString(p.b.String()) }
 
+// present prints a document for a program, or a page for a person, and gives the
+// error that stands for the verdict.
+func (r *runner) present(asJSON bool, document any, write func(*page), good bool) error {
+	if asJSON {
+		if err := r.printDocument(document); err != nil {
+			return err
+		}
+	} else {
+		p := r.newPage()
+		write(p)
+		r.print(p)
+	}
+	if !good {
+		return errNegative
+	}
+	return nil
+}
+
 // style is the look of a span, as the parameters of an SGR sequence.
 type style string
 

@@ -18,6 +18,9 @@ type replayOptions struct {
 	source sourceFlags
 	store  storeFlags
 	agent  agentFlag
+	person personFlag
+	live   liveFlags
+	verify bool // --verify-only
 	json   bool
 
 	read map[string]*load.Loaded // by location, so that none is read twice
@@ -33,17 +36,27 @@ func newReplay(r *runner) *cobra.Command {
 			"relative names are read below the current directory, or below --root; other names only with --root or " +
 			"--manifest, and URLs never. FILE may be -, for standard input. Signatures are not checked. " +
 			"A word that is no file is a run of the store: replay then drives the run's machine through its log, from the copy of the " +
-			"agent that was kept, and compares every event. It calls nothing.",
+			"agent that was kept, and compares every event. Effects give their recorded results and nothing is called, unless --live " +
+			"names an authorization: then every effect is performed again. Nothing is written to the log in any case.",
 		Example: `writ replay plan.json
 writ replay plan.json --root knowledge
+writ replay plan.json --manifest knowledge/knowledge.yaml
 writ replay refund-o7
-writ replay plan.json --manifest knowledge/knowledge.yaml`,
+writ replay refund-o7 --authorize --key maria.key --expires 1h --out refund-o7.live
+writ replay refund-o7 --live refund-o7.live`,
 		Annotations: exits("every saved plan, or the run, is reproduced", "one has drifted, or cannot be checked in full", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return o.run(cmd, words)
 		},
+		ValidArgsFunction: func(cmd *cobra.Command, words []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			runs, _ := o.store.completeRuns(r, 1)(cmd, words, typed)
+			return runs, cobra.ShellCompDirectiveDefault
+		},
 	}
 	o.source.declare(cmd)
+	flagGroup{cmd.Flags(), "Run"}.boolean(&o.verify, "verify-only", "run no handler either: work out only what follows from the log")
+	o.live.declare(cmd)
+	o.person.declare(cmd, "with --live: who replays; with --authorize: who may")
 	o.agent.declare(cmd)
 	o.store.declare(cmd)
 	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the report as JSON")
@@ -73,8 +86,16 @@ func (o *replayOptions) run(cmd *cobra.Command, words []string) error {
 	if len(words) != 1 {
 		return usagef("Write it like writ replay plan.json", "replay checks one file or run, and %d are named", len(words))
 	}
-	if !isFile(words[0]) && artifact.CheckIdentifier(words[0]) == nil && !strings.HasSuffix(words[0], ".json") {
+	if err := o.live.check(o.verify); err != nil {
+		return err
+	}
+	switch {
+	case o.live.authorize:
+		return o.authorize(cmd.Context(), words[0])
+	case !isFile(words[0]) && artifact.CheckIdentifier(words[0]) == nil && !strings.HasSuffix(words[0], ".json"):
 		return o.replayRun(cmd.Context(), words[0])
+	case o.verify || o.live.file.set:
+		return usagef("A run is named by its id; `writ runs` lists them.", "--live and --verify-only are about a run, and %s is a file", words[0])
 	}
 	data, err := o.readArtifact(words[0])
 	if err != nil {
@@ -97,17 +118,7 @@ func (o *replayOptions) run(cmd *cobra.Command, words []string) error {
 		rep.Checks[i] = o.check(cmd, plan)
 		rep.OK = rep.OK && rep.Checks[i].Status == planner.Identical
 	}
-	if o.json {
-		err = o.printDocument(rep)
-	} else {
-		p := o.newPage()
-		rep.write(p)
-		o.print(p)
-	}
-	if err == nil && !rep.OK {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, rep, rep.write, rep.OK)
 }
 
 // maxPlans bounds the plans of one artifact: as many as a walk may make.

@@ -35,39 +35,52 @@ type replayIncomplete struct {
 	Reason string `json:"reason"`
 }
 
-// replayRun drives the machine through the log of a run and compares. No port is
-// there, so nothing can be called.
+// replayRun drives the machine through the log of a run and compares. Ports are
+// there only if the replay is live.
 func (o *replayOptions) replayRun(ctx context.Context, exec string) error {
-	path := o.store.path(o.runner)
-	agent, err := o.agent.of(ctx, o.runner, path, exec)
-	if err != nil {
-		return grantHint(err)
-	}
-	s, err := local.OpenStore(ctx, path, o.Now)
+	s, err := o.store.open(ctx, o.runner)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	e, err := engine.New(engine.Config{Store: s, Definitions: []*engine.Definition{agent.Definition}})
+	path := o.store.path(o.runner)
+	agent, err := o.agent.of(ctx, o.runner, s, path, exec)
+	if err != nil {
+		return grantHint(err)
+	}
+	before, err := o.agent.before(ctx, o.runner, s, path, exec)
+	if err != nil {
+		return grantHint(err)
+	}
+	replay := engine.ReplayOptions{Mode: engine.MockedEffects}
+	switch {
+	case o.verify:
+		replay.Mode = engine.VerifyOnly
+	case o.live.file.set:
+		if err := o.goLive(&replay, agent, before); err != nil {
+			return err
+		}
+	}
+	e, err := local.NewEngine(s, agent, local.Options{Now: o.Now})
 	if err != nil {
 		return err
 	}
-	got, err := e.Replay(ctx, exec, engine.ReplayOptions{Mode: engine.MockedEffects})
+	for _, a := range before {
+		if err := e.Register(a.Definition); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	got, err := e.Replay(ctx, exec, replay)
+	if refusedInput(err) {
+		return err
+	}
 	if err != nil {
-		return runError(exec, err)
+		return runError(ctx, s, exec, err)
 	}
 	v := replayVerdictOf(exec, got)
-	if o.json {
-		err = o.printDocument(v)
-	} else {
-		p := o.newPage()
-		v.write(p)
-		o.print(p)
-	}
-	if err == nil && !v.OK {
-		return errNegative
-	}
-	return err
+	return o.present(o.json, v, v.write, v.OK)
 }
 
 func replayVerdictOf(exec string, got engine.Verdict) replayVerdict {
@@ -86,6 +99,9 @@ func replayVerdictOf(exec string, got engine.Verdict) replayVerdict {
 func (v replayVerdict) write(p *page) {
 	p.heading("Replay ", name(plain, v.Run))
 	count := "  " + counted(int(v.Events), "event") + " worked out again, nothing was called"
+	if v.Mode == engine.LiveEffects {
+		count = "  " + counted(int(v.Events), "event") + " worked out again, " + counted(v.Calls, "effect") + " performed again"
+	}
 	switch d := v.Divergence; {
 	case d != nil:
 		p.hang(0, 2, markBad, space, in(bold, "diverged"), text("  at event "+grouped(float64(d.Seq))+" ("+d.Type+"): "+d.Cause))

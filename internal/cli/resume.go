@@ -14,6 +14,7 @@ import (
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/local"
 	"github.com/writ-dev/writ/store"
+	"github.com/writ-dev/writ/store/sqlite"
 )
 
 // driver drives a run that exists, with the agent that it began with.
@@ -21,34 +22,61 @@ type driver struct {
 	*runner
 	store *storeFlags
 	agent *agentFlag
+	sign  *signFlag
+	at    uint64 // the event from which a run is forked; 0 for any other command
 }
 
 // drive opens everything, tells the engine something and shows what became of it.
 func (d driver) drive(ctx context.Context, exec string, tell func(context.Context, *local.Runtime, *local.Agent) (engine.Report, error)) error {
-	path := d.store.path(d.runner)
-	agent, err := d.agent.of(ctx, d.runner, path, exec)
+	signing, err := d.sign.keys(d.runner)
+	if err != nil {
+		return err
+	}
+	s, err := d.store.open(ctx, d.runner)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	agent, err := d.agentOf(ctx, s, exec)
 	if err != nil {
 		return grantHint(err)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	watch := d.watchRun(d.store.json)
-	rt, err := local.Open(ctx, path, agent, local.Options{Now: d.Now, Random: d.Random, Observe: watch.see})
+	e, err := local.NewEngine(s, agent, local.Options{Now: d.Now, Random: d.Random, Observe: watch.see, Sign: signing})
 	if err != nil {
 		return err
 	}
-	defer rt.Close()
-	report, err := tell(ctx, rt, agent)
+	report, err := tell(ctx, &local.Runtime{Store: s, Engine: e}, agent)
 	var pinned *engine.PinnedError
 	switch {
-	case errors.As(err, &pinned):
-		return hintedError{err, "Name the agent file that the run began with: --agent agent.yaml"}
-	case errors.Is(err, store.ErrLeased):
-		return leasedError(ctx, rt.Store, exec)
+	case errors.As(err, &pinned), errors.Is(err, store.ErrLeased):
+		return runError(ctx, s, exec, err)
 	case err != nil && report.Exec == "":
 		return err
 	}
-	return watch.end(ctx, rt.Store, report, err)
+	return watch.end(ctx, s, report, err)
+}
+
+// agentOf gives the agent that a run has, or had at the event of a fork.
+func (d driver) agentOf(ctx context.Context, s *sqlite.Store, exec string) (*local.Agent, error) {
+	path := d.store.path(d.runner)
+	agent, err := d.agent.of(ctx, d.runner, s, path, exec)
+	if err != nil || d.at == 0 {
+		return agent, err
+	}
+	before, err := d.agent.before(ctx, d.runner, s, path, exec)
+	if err != nil || len(before) == 0 {
+		return agent, err
+	}
+	l, err := readRun(ctx, s, exec, d.at)
+	for _, a := range before {
+		if err == nil && a.Definition.Digests() == l.definition {
+			return a, nil
+		}
+	}
+	return agent, err
 }
 
 // interruptible gives a context that ends when the user interrupts the program, so
@@ -72,6 +100,7 @@ func leasedError(ctx context.Context, s store.Store, exec string) error {
 
 type resumeOptions struct {
 	*runner
+	sign    signFlag
 	store   storeFlags
 	agent   agentFlag
 	person  personFlag
@@ -84,6 +113,7 @@ type resumeOptions struct {
 	settle  given
 	result  given
 	failed  given
+	wait    waitFlag
 }
 
 func newResume(r *runner) *cobra.Command {
@@ -93,13 +123,15 @@ func newResume(r *runner) *cobra.Command {
 		Short: "let a run go on",
 		Long: "resume takes a run up where its log ends: after a crash, or when its time has come. With --event it delivers an event from " +
 			"outside, with --token an input, with --settle what a person knows of an effect whose outcome nobody recorded. The run " +
-			"goes on with the agent file that it began with.",
+			"goes on with the agent file that it began with. An event that comes before the run waits for it is kept until it does. " +
+			"An event or an input for a run that another process has is given to that process.",
 		Example: `writ resume refund-o7
 writ resume order-3 --event paid --key '"o3"' --payload '{"by": "card"}' --event-id pay-77
 writ resume refund-o7 --settle KEY --result '{"done": true}'`,
-		Annotations: runExits(),
-		Args:        oneRun,
-		RunE:        func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
+		Annotations:       toldExits(),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
+		RunE:              func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
 	}
 	happened := flagGroup{cmd.Flags(), "Event"}
 	happened.value(&o.event, "event", "NAME", "paid", "the event that has happened")
@@ -114,7 +146,9 @@ writ resume refund-o7 --settle KEY --result '{"done": true}'`,
 	effect.value(&o.result, "result", "JSON", `'{"done": true}'`, "it happened, with this result")
 	effect.value(&o.failed, "failed", "TEXT", `"it never arrived"`, "it did not happen, because")
 	o.person.declare(cmd, "who says so")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd
@@ -140,7 +174,7 @@ func (o *resumeOptions) check() error {
 	case !o.settle.set && (o.result.set || o.failed.set):
 		return usagef("", "--result and --failed are about an effect; name it with --settle")
 	}
-	return nil
+	return o.wait.check()
 }
 
 func (o *resumeOptions) run(ctx context.Context, exec string) error {
@@ -164,7 +198,7 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 		return err
 	}
 	who := o.person.who()
-	d := driver{o.runner, &o.store, &o.agent}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
 		switch {
 		case o.event.set:
@@ -174,9 +208,11 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 			if report.Duplicate {
 				o.say("the event " + o.id.text + " was delivered before; nothing happens")
 			}
-			return report, err
+			o.sayKept(report, key)
+			return o.wait.taken(ctx, rt.Engine, report, err)
 		case o.token.set:
-			return rt.Engine.Resume(ctx, exec, o.token.text, input, who.name)
+			report, err := rt.Engine.Resume(ctx, exec, o.token.text, input, who.name)
+			return o.wait.taken(ctx, rt.Engine, report, err)
 		case o.settle.set:
 			return rt.Engine.Settle(ctx, exec, o.settle.text, outcome, who.name)
 		}
@@ -195,10 +231,12 @@ func (o *resumeOptions) outcome() (engine.Outcome, error) {
 
 type cancelOptions struct {
 	*runner
+	sign   signFlag
 	store  storeFlags
 	agent  agentFlag
 	person personFlag
 	reason given
+	wait   waitFlag
 }
 
 func newCancel(r *runner) *cobra.Command {
@@ -207,47 +245,48 @@ func newCancel(r *runner) *cobra.Command {
 		Use:   "cancel RUN",
 		Short: "end a run that is not over",
 		Long: "cancel ends a run: a node that is under way is stopped, questions are withdrawn, and the log says who asked for it and " +
-			"why. What has happened is not undone.",
-		Example:     `writ cancel refund-o7 --reason "the customer called"`,
-		Annotations: exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage),
-		Args:        oneRun,
+			"why. What has happened is not undone. A run that another process has is cancelled by that process, within a second.",
+		Example:           `writ cancel refund-o7 --reason "the customer called"`,
+		Annotations:       cancelExits(),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
 		RunE: func(cmd *cobra.Command, words []string) error {
+			if err := o.wait.check(); err != nil {
+				return err
+			}
 			who := o.person.who()
-			d := driver{o.runner, &o.store, &o.agent}
+			d, cancelled := driver{o.runner, &o.store, &o.agent, &o.sign, 0}, false
 			err := d.drive(cmd.Context(), words[0], func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
-				return rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+				report, err := rt.Engine.Cancel(ctx, words[0], engine.Cancel{By: who.name, Method: who.method, Reason: o.reason.text})
+				report, err = o.wait.taken(ctx, rt.Engine, report, err)
+				cancelled = err == nil && report.Status == store.Cancelled
+				return report, err
 			})
-			return o.cancelled(cmd.Context(), words[0], err)
+			if cancelled && errors.Is(err, errNegative) {
+				return nil // the end that was asked for is a good one
+			}
+			return err
 		},
 	}
 	flagGroup{cmd.Flags(), "Cancel"}.value(&o.reason, "reason", "TEXT", `"the customer called"`, "why, for the record")
 	o.person.declare(cmd, "who asks for it")
+	o.wait.declare(cmd)
 	o.agent.declare(cmd)
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd
 }
 
-// cancelled makes the end that was asked for a good one.
-func (o *cancelOptions) cancelled(ctx context.Context, exec string, err error) error {
-	if !errors.Is(err, errNegative) || o.refusedToEnd(ctx, exec) {
-		return err
-	}
-	return nil
-}
-
-func (o *cancelOptions) refusedToEnd(ctx context.Context, exec string) bool {
-	s, err := o.store.open(ctx, o.runner)
-	if err != nil {
-		return true
-	}
-	defer s.Close()
-	head, err := s.Head(ctx, exec)
-	return err != nil || head.Status != store.Cancelled
+func cancelExits() map[string]string {
+	notes := exits("the run is cancelled", "the run is over already, or cannot be cancelled", wrongUsage)
+	notes[exitNote] += "\n3  another process has the run and has not ended it yet; it was told"
+	return notes
 }
 
 type forkOptions struct {
 	*runner
+	sign   signFlag
 	store  storeFlags
 	agent  agentFlag
 	person personFlag
@@ -263,16 +302,18 @@ func newFork(r *runner) *cobra.Command {
 		Long: "fork starts a new run from the first checkpoint at or after an event: with the state, the counters and the budget of then. " +
 			"What was open there begins anew, and effects from there on happen again. The new run is linked to the old one, which " +
 			"stays as it is.",
-		Example:     "writ fork refund-o7 --at 12 --id refund-o7-again",
-		Annotations: runExits(),
-		Args:        oneRun,
-		RunE:        func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
+		Example:           "writ fork refund-o7 --at 12 --id refund-o7-again",
+		Annotations:       runExits(),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
+		RunE:              func(cmd *cobra.Command, words []string) error { return o.run(cmd.Context(), words[0]) },
 	}
 	fork := flagGroup{cmd.Flags(), "Fork"}
 	fork.value(&o.at, "at", "SEQ", "12", "the event from which the new run starts")
 	fork.value(&o.id, "id", "RUN", "refund-o7-again", "the id of the new run (default: one is drawn)")
 	o.person.declare(cmd, "who starts the new run")
 	o.agent.declare(cmd)
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the new events as lines of JSON, then a report")
 	return cmd
@@ -283,19 +324,23 @@ func (o *forkOptions) run(ctx context.Context, exec string) error {
 	if err != nil || at.Value < 1 {
 		return usagef("`writ runs events "+exec+"` lists them.", "fork needs an event: --at SEQ, such as --at 12")
 	}
-	id := o.id.text
-	if id == "" {
-		if id, err = local.NewID(exec+"-fork", local.Options{Random: o.Random}); err != nil {
-			return err
-		}
+	if err := checkID(&o.id); err != nil {
+		return err
 	}
 	who := o.person.who()
 	path := o.store.path(o.runner)
-	d := driver{o.runner, &o.store, &o.agent}
+	d := driver{o.runner, &o.store, &o.agent, &o.sign, uint64(at.Value)}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
-		if err := agent.Keep(path, id); err != nil {
+		id, err := newID(ctx, rt, &o.id, exec+"-fork", local.Options{Random: o.Random})
+		if err != nil {
 			return engine.Report{}, err
 		}
-		return rt.Engine.Fork(ctx, exec, uint64(at.Value), id, who.name)
+		report, err := begin(ctx, rt, path, id, agent, func() (engine.Report, error) {
+			return rt.Engine.Fork(ctx, exec, uint64(at.Value), id, who.name)
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			err = hintedError{fmt.Errorf("run %s has no checkpoint at or after event %d", exec, uint64(at.Value)), "Its events: writ runs events " + shellWord(exec)}
+		}
+		return report, err
 	})
 }

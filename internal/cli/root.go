@@ -18,11 +18,13 @@ func newRoot(r *runner) *cobra.Command {
 		Use:   "writ COMMAND",
 		Short: "a written warrant for AI agents: what they may know, what they may do",
 		Long: "writ reads a knowledge.yaml (Knowledge Context Protocol) and decides, gate by gate and the same way " +
-			"every time, which units an agent may load for a task. Every refusal has a reason, and every plan can be replayed.",
+			"every time, which units an agent may load for a task. It runs agents under a pack that says what they may do, and keeps a " +
+			"record of it that anybody can check. Every refusal has a reason, and every plan and run can be replayed.",
 		Example: `writ plan "how do we deploy a release?" --manifest ./docs
 writ why deploy-guide "how do we deploy a release?" --manifest ./docs
-writ validate ./docs`,
-		Annotations:       exits("good", "a negative verdict, or the command could not be carried out", wrongUsage),
+writ run refund.yaml --input '{"order": "o7"}'
+writ runs --status suspended`,
+		Annotations:       rootExits(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
@@ -35,12 +37,7 @@ writ validate ./docs`,
 			return errUsageShown
 		},
 	}
-	root.AddCommand(newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r),
-		newValidate(r), newDiff(r), newReplay(r),
-		newRun(r), newRuns(r), newApprovals(r), newResume(r), newCancel(r), newFork(r), newVerify(r),
-		newGraph(r), newPack(r),
-		newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newKeygen(r), newSign(r), newTrust(r), newVersion(r), newCompletion(r))
-	root.SetHelpCommand(newHelp(r, root))
+	addCommands(root, r)
 	keepFlagOrder(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { r.help(cmd) })
 	root.SetFlagErrorFunc(r.flagError)
@@ -54,6 +51,35 @@ writ validate ./docs`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return r.checkColor() }
 	mustComplete(root.RegisterFlagCompletionFunc("color", fixed("always", "never", "auto")))
 	return root
+}
+
+// addCommands adds all commands, in the order in which the help shows them.
+func addCommands(root *cobra.Command, r *runner) {
+	addGroup(root, "knowledge", "Knowledge", newPlan(r), newWhy(r), newSearch(r), newUnit(r), newTimeline(r), newValidate(r), newDiff(r))
+	addGroup(root, "runs", "Agents and their runs", newRun(r), newRuns(r), newApprovals(r), newResume(r), newWork(r), newCancel(r), newFork(r),
+		newMigrate(r), newAbandon(r))
+	addGroup(root, "record", "The record", newVerify(r), newReplay(r))
+	addGroup(root, "authority", "What agents may do", newGraph(r), newPack(r))
+	addGroup(root, "publish", "Publishing", newInit(r), newDiscover(r), newCoverage(r), newWatch(r), newSign(r), newTrust(r))
+	help := newHelp(r, root)
+	root.SetHelpCommand(help)
+	addGroup(root, "more", "More", newKeygen(r), newVersion(r), newCompletion(r), help)
+}
+
+// addGroup adds commands that the help shows together.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = id
+	}
+	root.AddCommand(commands...)
+}
+
+// rootExits lists the exit codes of all commands together.
+func rootExits() map[string]string {
+	notes := exits("good", "a negative verdict, or the command could not be carried out", wrongUsage)
+	notes[exitNote] += suspendedNote
+	return notes
 }
 
 // keepFlagOrder lets help keep the order in which flags were declared.

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,9 +26,12 @@ var errSuspended = errors.New("the run is suspended")
 // runExits lists the exit codes of commands that drive a run.
 func runExits() map[string]string {
 	notes := exits("the run terminated", "the run failed or was cancelled, or it was refused and nothing was started", wrongUsage)
-	notes[exitNote] += "\n3  the run is suspended: it waits for a person, an event or a time"
+	notes[exitNote] += suspendedNote
 	return notes
 }
+
+// suspendedNote lists the exit code of commands that leave a run waiting.
+const suspendedNote = "\n3  the run is suspended: it waits for a person, an event or a time"
 
 type runOptions struct {
 	*runner
@@ -34,6 +40,7 @@ type runOptions struct {
 	input  given
 	id     given
 	owner  given
+	sign   signFlag
 	check  bool
 }
 
@@ -57,8 +64,9 @@ writ run refund.yaml --check`,
 	run.value(&o.input, "input", "JSON", `'{"order": "o7"}'`, "what the run is started with: JSON or YAML, or @FILE")
 	run.value(&o.id, "id", "RUN", "refund-o7", "the id of the run (default: one is drawn)")
 	run.value(&o.owner, "owner", "NAME", "billing", "to whom the run belongs (default: whoever starts it)")
-	run.boolean(&o.check, "check", "check the agent file, and start nothing")
+	run.boolean(&o.check, "check", "check the agent file and its manifests, and start nothing")
 	o.person.declare(cmd, "who starts the run, and therefore cannot approve it")
+	o.sign.declare(cmd)
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the events as lines of JSON as they become durable, then a report")
 	return cmd
@@ -68,16 +76,18 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	if len(words) != 1 {
 		return usagef("Write it like writ run agent.yaml", "run takes one agent file, and %d are named", len(words))
 	}
-	if o.id.set {
-		if err := artifact.CheckIdentifier(o.id.text); err != nil {
-			return badValue("id", o.id.text, "is no identifier: letters, digits and - _ . / only, at most 128", o.id.example)
-		}
+	if err := checkID(&o.id); err != nil {
+		return err
+	}
+	signing, err := o.sign.keys(o.runner)
+	if err != nil {
+		return err
 	}
 	watch := o.watchRun(o.store.json)
-	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see}
-	agent, err := local.ReadAgent(words[0], settings)
+	settings := local.Options{Now: o.Now, Random: o.Random, Observe: watch.see, Sign: signing}
+	agent, err := readAgent(words[0], settings)
 	if err != nil {
-		return grantHint(err)
+		return err
 	}
 	input, err := o.jsonFlag(&o.input, "input")
 	if err != nil {
@@ -93,8 +103,12 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 		}
 	}
 	if o.check {
+		known, err := agent.CheckKnowledge(ctx)
+		if err != nil {
+			return err
+		}
 		o.warn(agent)
-		return o.writeChecked(agent)
+		return o.writeChecked(agent, known)
 	}
 	return o.start(ctx, agent, state, settings, watch)
 }
@@ -108,11 +122,8 @@ func (o *runOptions) start(ctx context.Context, agent *local.Agent, state artifa
 		return err
 	}
 	defer rt.Close()
-	exec, err := o.newID(ctx, rt, agent, settings)
+	exec, err := newID(ctx, rt, &o.id, agent.ID, settings)
 	if err != nil {
-		return err
-	}
-	if err := agent.Keep(path, exec); err != nil {
 		return err
 	}
 	who := o.person.who()
@@ -120,24 +131,55 @@ func (o *runOptions) start(ctx context.Context, agent *local.Agent, state artifa
 	if o.owner.set {
 		owner = o.owner.text
 	}
-	report, err := rt.Engine.Start(ctx, engine.Request{
-		Exec: exec, Definition: agent.Definition, State: state, Owner: owner, By: who.name, Method: who.method, Agent: agent.Digest,
+	report, err := begin(ctx, rt, path, exec, agent, func() (engine.Report, error) {
+		return rt.Engine.Start(ctx, engine.Request{
+			Exec: exec, Definition: agent.Definition, State: state, Owner: owner, By: who.name, Method: who.method, Agent: agent.Digest,
+		})
 	})
 	return watch.end(ctx, rt.Store, report, err)
 }
 
 // newID draws an id, or takes the one that was given if no run has it.
-func (o *runOptions) newID(ctx context.Context, rt *local.Runtime, agent *local.Agent, settings local.Options) (string, error) {
-	if !o.id.set {
-		return local.NewID(agent.ID, settings)
+func newID(ctx context.Context, rt *local.Runtime, given *given, agent string, settings local.Options) (string, error) {
+	if !given.set {
+		return local.NewID(agent, settings)
 	}
-	if _, err := rt.Store.Head(ctx, o.id.text); !errors.Is(err, store.ErrNotFound) {
-		if err == nil {
-			return "", hintedError{errors.New("there is a run " + o.id.text + " already"), "Go on with it: writ resume " + o.id.text}
-		}
+	id := given.text
+	head, err := rt.Store.Head(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return id, nil
+	case err != nil:
 		return "", err
+	case !head.Deleted.IsZero():
+		return "", hintedError{errors.New("there was a run " + id + ", and the id of a deleted run is not used again"), "Give it another one, or let one be drawn."}
+	case head.Status.Ended():
+		return "", hintedError{errors.New("there is a run " + id + " already, and it is over"), "Look at it: writ runs show " + shellWord(id)}
 	}
-	return o.id.text, nil
+	return "", hintedError{errors.New("there is a run " + id + " already"), "Go on with it: writ resume " + shellWord(id)}
+}
+
+// checkID refuses an id that no run can have.
+func checkID(id *given) error {
+	if id.set && artifact.CheckIdentifier(id.text) != nil {
+		return badValue("id", id.text, "is no identifier: letters, digits and - _ . / only, at most 128", id.example)
+	}
+	return nil
+}
+
+// begin keeps the agent for a new run and starts it. Where it is refused, nothing
+// of it stays.
+func begin(ctx context.Context, rt *local.Runtime, path, id string, agent *local.Agent, start func() (engine.Report, error)) (engine.Report, error) {
+	if err := agent.Keep(path, id); err != nil {
+		return engine.Report{}, err
+	}
+	report, err := start()
+	if err != nil {
+		if _, missing := rt.Store.Head(context.WithoutCancel(ctx), id); errors.Is(missing, store.ErrNotFound) {
+			err = errors.Join(err, local.Forget(path, id))
+		}
+	}
+	return report, err
 }
 
 // warn says what compiling found besides errors.
@@ -148,19 +190,65 @@ func (o *runOptions) warn(a *local.Agent) {
 }
 
 // writeChecked says that an agent file can be run.
-func (o *runOptions) writeChecked(a *local.Agent) error {
+func (o *runOptions) writeChecked(a *local.Agent, known []local.Known) error {
 	d := a.Definition.Digests()
-	if o.store.json {
-		return o.printDocument(map[string]string{
-			"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
-		})
+	document := map[string]any{
+		"agent": a.Digest.String(), "graph": d.Graph.String(), "pack": d.Pack.String(), "policy": d.Policy.String(), "id": a.ID,
 	}
-	p := o.newPage()
-	p.heading("Agent ", name(plain, a.Source))
-	p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
-	p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
-	o.print(p)
-	return nil
+	if len(known) > 0 {
+		document["knowledge"] = knownDocument(known)
+	}
+	return o.present(o.store.json, document, func(p *page) {
+		p.heading("Agent ", name(plain, a.Source))
+		p.line(0, markGood, space, in(bold, a.ID), text("  "+counted(len(a.Graph.Nodes), "node")+"; the pack "+a.Policy.Pack().ID+" grants all that they need"))
+		p.digests("agent", a.Digest.String(), "graph", d.Graph.String(), "pack", d.Pack.String(), "policy", d.Policy.String())
+		if len(known) == 0 {
+			return
+		}
+		p.heading("Knowledge")
+		t := &table{indent: 2}
+		for _, k := range known {
+			t.add(cell(bold, k.Name), cell(plain, counted(len(k.Manifest.Units), "unit")), cell(plain, string(k.Signature.Status)), spans(in(dim, k.Digest.String())))
+		}
+		p.table(t)
+	}, true)
+}
+
+// readAgent reads an agent file that a person names.
+func readAgent(file string, o local.Options) (*local.Agent, error) {
+	a, err := local.ReadAgent(file, o)
+	if err == nil {
+		return a, nil
+	}
+	info, missing := os.Stat(file)
+	switch {
+	case errors.Is(missing, fs.ErrNotExist):
+		if near := nearest(filepath.Base(file), namesIn(filepath.Dir(file)), 1); near != nil {
+			err = hintedError{err, "Did you mean " + shellWord(filepath.Join(filepath.Dir(file), near[0])) + "?"}
+		}
+	case missing == nil && info.IsDir():
+		err = hintedError{err, "Name the agent file in it, such as " + shellWord(filepath.Join(file, "agent.yaml"))}
+	}
+	return nil, grantHint(err)
+}
+
+// namesIn gives the names in a folder; none if it cannot be read.
+func namesIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// knownDocument is the JSON form of the knowledge that an agent may read.
+func knownDocument(known []local.Known) map[string]any {
+	document := map[string]any{}
+	for _, k := range known {
+		document[k.Name] = map[string]any{"digest": k.Digest.String(), "units": len(k.Manifest.Units), "signature": k.Signature.Status}
+	}
+	return document
 }
 
 // grantHint shows, for a pack that grants too little, what would be enough.

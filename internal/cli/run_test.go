@@ -111,7 +111,7 @@ func TestApprovalByKey(t *testing.T) {
 	inAgent(t, "claims")
 	public := map[string]string{}
 	for _, who := range []string{"ann", "bob", "eve"} {
-		private, err := keys.CreateFile(who + ".key")
+		private, err := keys.CreateFile(who+".key", nil)
 		must(t, err)
 		public[who] = keys.Text(private.Public().(ed25519.PublicKey))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/store"
@@ -17,17 +18,22 @@ import (
 // runLog is what the log of a run says, without the definition that the run
 // executes: so runs of any program can be looked at.
 type runLog struct {
-	exec     string
-	started  event.Started
-	first    event.Header
-	last     event.Header
-	state    graph.Snapshot
-	steps    int
-	used     event.Usage
-	left     event.Budget
-	effects  []effectLine
-	children []childRun
-	notes    []string // what was not as the log says
+	exec    string
+	started event.Started
+
+	definition event.Definition // that the run has now
+	migrations []migration
+
+	first     event.Header
+	last      event.Header
+	state     graph.Snapshot
+	stateless bool // what the state began from is gone
+	steps     int
+	used      event.Usage
+	left      event.Budget
+	effects   []effectLine
+	children  []childRun
+	notes     []string // what was not as the log says
 
 	approvals []openApproval
 	waits     []openWait
@@ -53,6 +59,16 @@ type effectLine struct {
 
 type childRun struct{ node, kind, exec string }
 
+// migration is a move of the run to another definition.
+type migration struct {
+	Seq     uint64   `json:"seq"`
+	At      string   `json:"at"`
+	By      string   `json:"by"`
+	Method  string   `json:"method"`
+	Reason  string   `json:"reason"`
+	Differs []string `json:"differs"`
+}
+
 type openApproval struct {
 	node   string
 	atMS   int64
@@ -72,7 +88,7 @@ func readRun(ctx context.Context, s store.Store, exec string, at uint64) (*runLo
 	l := &runLog{exec: exec, timers: map[string]openTimer{}}
 	for rec, err := range s.Events(ctx, exec, 1) {
 		if err != nil {
-			return nil, runError(exec, err)
+			return nil, runError(ctx, s, exec, err)
 		}
 		if at > 0 && rec.Seq > at {
 			break
@@ -92,22 +108,19 @@ func readRun(ctx context.Context, s store.Store, exec string, at uint64) (*runLo
 	return l, nil
 }
 
-func runError(exec string, err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("there is no run %s; `writ runs` lists them", exec)
-	}
-	return fmt.Errorf("run %s: %w", exec, err)
-}
-
 // begin finds the initial state, which a fork has from its parent.
 func (l *runLog) begin(ctx context.Context, s store.Store, e event.Event) error {
 	started, ok := e.Body.(*event.Started)
 	if !ok {
 		return fmt.Errorf("run %s does not begin with started", l.exec)
 	}
-	l.started, l.first, l.left = *started, e.Header, started.Limits
+	l.started, l.first, l.left, l.definition = *started, e.Header, started.Limits, started.Definition
 	if p := started.Parent; p != nil && p.Kind == event.LinkFork {
 		parent, err := readRun(ctx, s, p.Exec, p.Seq)
+		if errors.Is(err, store.ErrDeleted) || err == nil && parent.stateless {
+			l.loseState("the run " + p.Exec + ", from whose state this one began, was deleted")
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -116,7 +129,7 @@ func (l *runLog) begin(ctx context.Context, s store.Store, e event.Event) error 
 	}
 	data, err := readBlob(ctx, s, started.State)
 	if err != nil {
-		l.notes = append(l.notes, "the initial state is gone: "+err.Error())
+		l.loseState("the initial state is gone: " + err.Error())
 		return nil
 	}
 	v, err := artifact.ParseValue(data)
@@ -124,6 +137,21 @@ func (l *runLog) begin(ctx context.Context, s store.Store, e event.Event) error 
 		l.state, err = graph.NewSnapshot("state", v)
 	}
 	return err
+}
+
+// loseState says that the state cannot be worked out.
+func (l *runLog) loseState(why string) {
+	l.stateless = true
+	l.notes = append(l.notes, why)
+}
+
+// newestCheckpoint reads the checkpoint that a head names.
+func newestCheckpoint(ctx context.Context, s store.Store, head store.Head) ([]byte, error) {
+	data, err := s.Checkpoint(ctx, head.Exec, head.Checkpoint.Seq)
+	if err == nil && artifact.Sum(data) != head.Checkpoint.Digest {
+		err = engine.ErrTampered
+	}
+	return data, err
 }
 
 func readBlob(ctx context.Context, s store.Store, d artifact.Digest) ([]byte, error) {
@@ -164,6 +192,11 @@ func (l *runLog) add(e event.Event) {
 		l.finish(p)
 	case *event.Cancelled, *event.Abandoned:
 		l.finish(p)
+	case *event.Migrated:
+		l.migrations = append(l.migrations, migration{
+			e.Seq, timeText(e.AtMS), p.By, p.Method, p.Reason, differences(l.definition, p.To),
+		})
+		l.definition = p.To
 	default:
 		l.addWait(e)
 	}
@@ -259,6 +292,9 @@ func (l *runLog) spend(u event.Usage) {
 
 // patch applies what the log says and holds it against the digest beside it.
 func (l *runLog) patch(e event.Event, p *event.StatePatched) {
+	if l.stateless {
+		return
+	}
 	patch, err := graph.DecodePatch(p.Patch, "patch")
 	if err == nil {
 		patch.BaseRevision = l.state.Revision

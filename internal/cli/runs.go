@@ -2,9 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,22 +20,27 @@ type runsOptions struct {
 	status, graph, owner, parent   given
 	limit, after, at, from, format given
 	agent                          agentFlag
+	deleted                        bool
 }
 
 func newRuns(r *runner) *cobra.Command {
 	o := &runsOptions{runner: r}
 	cmd := &cobra.Command{
 		Use:   "runs [list]",
-		Short: "list runs, and look at one",
+		Short: "list runs, look at one, delete some",
 		Long: "runs lists the runs of a store. Its subcommands show one run: what became of it, its events, its state at any " +
-			"event, its graph. All of them read, and change nothing.",
+			"event, its graph, its head. They read, and change nothing, but for delete, prune and erase.",
 		Example: `writ runs --status suspended
 writ runs show refund-o7
-writ runs state refund-o7 --at 12`,
+writ runs state refund-o7 --at 12
+writ runs prune --before 90d --dry-run`,
 		Annotations: exits("the runs were listed", "the store cannot be read", wrongUsage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if wantsList(words) {
 				return o.list(cmd)
+			}
+			if known := append(subcommands(cmd), "help"); len(words) == 1 && nearest(words[0], known, 1) == nil {
+				return usagef("One run: writ runs show "+shellWord(words[0]), "runs lists runs, and %q is none of its commands", words[0])
 			}
 			return r.needsSubcommand(cmd, words)
 		},
@@ -47,23 +52,23 @@ writ runs state refund-o7 --at 12`,
 	filter.value(&o.parent, "parent", "RUN", "refund-o7", "only runs that descend from this one")
 	filter.value(&o.limit, "limit", "N", "50", "at most so many")
 	filter.value(&o.after, "after", "RUN", "refund-o7", "only ids greater than this one, for the next page")
+	filter.boolean(&o.deleted, "deleted", "also what remains of deleted runs")
 	o.store.declare(cmd)
 	o.store.declareJSON(cmd, "print the list as JSON")
-	cmd.AddCommand(o.newShow(), o.newEvents(), o.newState(), o.newGraph())
+	cmd.AddCommand(o.newShow(), o.newEvents(), o.newState(), o.newGraph(), o.newHead(), newDelete(r), newPrune(r), newErase(r))
+	mustComplete(cmd.RegisterFlagCompletionFunc("status", fixed(runStatuses...)))
 	return cmd
 }
 
+// runStatuses are the statuses that a run may have.
+var runStatuses = []string{"running", "suspended", "terminated", "failed", "cancelled", "abandoned"}
+
 // query turns the flags into what the store is asked.
 func (o *runsOptions) query() (store.Query, error) {
-	q := store.Query{Owner: o.owner.text, Parent: o.parent.text, After: o.after.text}
-	known := []string{"running", "suspended", "terminated", "failed", "cancelled", "abandoned"}
+	q := store.Query{Owner: o.owner.text, Parent: o.parent.text, After: o.after.text, Deleted: o.deleted}
 	for _, status := range o.status.list() {
-		found := false
-		for _, k := range known {
-			found = found || k == status
-		}
-		if !found {
-			return q, badValue("status", status, "is none of "+strings.Join(known, ", ")+didYouMean(status, known, ""), o.status.example)
+		if !slices.Contains(runStatuses, status) {
+			return q, badValue("status", status, "is none of "+strings.Join(runStatuses, ", ")+didYouMean(status, runStatuses, ""), o.status.example)
 		}
 		q.Status = append(q.Status, store.Status(status))
 	}
@@ -85,15 +90,25 @@ func (o *runsOptions) query() (store.Query, error) {
 
 // runLine is the JSON form of one run of a list.
 type runLine struct {
-	Run     string       `json:"run"`
-	Status  store.Status `json:"status"`
-	Reason  string       `json:"reason,omitempty"`
-	Owner   string       `json:"owner,omitempty"`
-	Parent  string       `json:"parent,omitempty"`
-	Graph   string       `json:"graph"`
-	Events  uint64       `json:"events"`
-	Started string       `json:"started"`
-	Updated string       `json:"updated"`
+	Run      string       `json:"run"`
+	Status   store.Status `json:"status"`
+	Reason   string       `json:"reason,omitempty"`
+	Pinned   string       `json:"pinned,omitempty"` // why nobody can continue it here
+	Migrated []migration  `json:"migrated,omitempty"`
+	Owner    string       `json:"owner,omitempty"`
+	Parent   string       `json:"parent,omitempty"`
+	Graph    string       `json:"graph"`
+	Events   uint64       `json:"events"`
+	Started  string       `json:"started"`
+	Updated  string       `json:"updated"`
+	Deleted  string       `json:"deleted,omitempty"`
+}
+
+// runList is what a store has.
+type runList struct {
+	Runs []runLine `json:"runs"`
+
+	store string
 }
 
 func (o *runsOptions) list(cmd *cobra.Command) error {
@@ -106,43 +121,54 @@ func (o *runsOptions) list(cmd *cobra.Command) error {
 		return err
 	}
 	defer s.Close()
-	lines := []runLine{}
+	list := runList{Runs: []runLine{}, store: o.store.path(o.runner)}
+	look, err := o.newLook(s)
+	if err != nil {
+		return err
+	}
 	for x, err := range s.List(cmd.Context(), q) {
 		if err != nil {
 			return err
 		}
-		lines = append(lines, runLine{
-			x.Exec, x.Status, x.Reason, x.Owner, x.Parent, x.Graph.String(), x.Seq,
-			x.Started.UTC().Format(time.RFC3339), x.Updated.UTC().Format(time.RFC3339),
-		})
+		line, err := look.line(cmd.Context(), x)
+		if err != nil {
+			return err
+		}
+		list.Runs = append(list.Runs, line)
 	}
-	if o.store.json {
-		return o.printDocument(struct {
-			Runs []runLine `json:"runs"`
-		}{lines})
-	}
-	p := o.newPage()
-	p.heading("Runs", text("  "+counted(len(lines), "run")+" in "), name(plain, o.store.path(o.runner)))
+	return o.present(o.store.json, list, list.write, true)
+}
+
+func (list runList) write(p *page) {
+	p.heading("Runs", text("  "+counted(len(list.Runs), "run")+" in "), name(plain, list.store))
 	t := &table{indent: 2}
-	for _, x := range lines {
+	for _, x := range list.Runs {
 		rest := spans(name(bold, x.Run))
 		if x.Reason != "" {
 			rest = append(rest, text("  "+x.Reason))
 		}
+		if n := len(x.Migrated); n > 0 {
+			rest = append(rest, in(dim, "  migrated by "+x.Migrated[n-1].By+": "+x.Migrated[n-1].Reason))
+		}
+		if x.Pinned != "" {
+			rest = append(rest, in(yellow, "  pinned: "+x.Pinned))
+		}
+		if x.Deleted != "" {
+			rest = append(rest, in(dim, "  deleted "+x.Deleted[:16]+"Z"))
+		}
 		t.add(spans(runMark(x.Status)), cell(plain, string(x.Status)), cell(dim, strconv.FormatUint(x.Events, 10)), cell(dim, x.Started[:16]+"Z"), rest)
 	}
 	p.table(t)
-	o.print(p)
-	return nil
 }
 
 // sub makes a subcommand that reads one run.
 func (o *runsOptions) sub(use, short, long, example string, run func(cmd *cobra.Command, exec string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " RUN", Short: short, Long: long, Example: example,
-		Annotations: exits("the run was shown", "there is no such run, or the store cannot be read", wrongUsage),
-		Args:        oneRun,
-		RunE:        func(cmd *cobra.Command, words []string) error { return run(cmd, words[0]) },
+		Annotations:       exits("the run was shown", "there is no such run, or the store cannot be read", wrongUsage),
+		Args:              oneRun,
+		ValidArgsFunction: o.store.completeRuns(o.runner, 1),
+		RunE:              func(cmd *cobra.Command, words []string) error { return run(cmd, words[0]) },
 	}
 	o.store.declare(cmd)
 	return cmd
@@ -150,7 +176,9 @@ func (o *runsOptions) sub(use, short, long, example string, run func(cmd *cobra.
 
 func (o *runsOptions) newShow() *cobra.Command {
 	cmd := o.sub("show", "show what became of a run, and its effects",
-		"show reads a run's log and says what the run is, what became of it, which effects it asked for and what it waits for.",
+		"show reads a run's log and says what the run is, what became of it, which effects it asked for and what it waits for. "+
+			"It says whether a run was migrated or abandoned, and why nobody can go on with one that is pinned. Of a run that was "+
+			"deleted it shows what remains.",
 		"writ runs show refund-o7", o.show)
 	o.store.declareJSON(cmd, "print it as JSON")
 	return cmd
@@ -184,37 +212,37 @@ func (o *runsOptions) newGraph() *cobra.Command {
 	return cmd
 }
 
-func (o *runsOptions) read(cmd *cobra.Command, exec string, at uint64) (*runLog, error) {
-	s, err := o.store.open(cmd.Context(), o.runner)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return readRun(cmd.Context(), s, exec, at)
-}
-
 func (o *runsOptions) show(cmd *cobra.Command, exec string) error {
-	s, err := o.store.open(cmd.Context(), o.runner)
+	ctx := cmd.Context()
+	s, err := o.store.open(ctx, o.runner)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	head, err := s.Head(cmd.Context(), exec)
+	head, err := s.Head(ctx, exec)
 	if err != nil {
-		return runError(exec, err)
+		return runError(ctx, s, exec, err)
 	}
-	l, err := readRun(cmd.Context(), s, exec, 0)
+	if !head.Deleted.IsZero() {
+		t := tombstoneOf(head)
+		return o.present(o.store.json, t, t.write, true)
+	}
+	l, err := readRun(ctx, s, exec, 0)
 	if err != nil {
 		return err
 	}
 	v := runShown(head, l)
-	if o.store.json {
-		return o.printDocument(v)
+	if v.Inbox, err = inboxOf(ctx, s, exec); err != nil {
+		return err
 	}
-	p := o.newPage()
-	v.write(p)
-	o.print(p)
-	return nil
+	look, err := o.newLook(s)
+	if err != nil {
+		return err
+	}
+	if l.end == nil {
+		_, v.Pinned = look.status(ctx, exec)
+	}
+	return o.present(o.store.json, v, v.write, true)
 }
 
 func (o *runsOptions) events(cmd *cobra.Command, exec string) error {
@@ -231,7 +259,7 @@ func (o *runsOptions) events(cmd *cobra.Command, exec string) error {
 	t := &table{indent: 2}
 	for rec, err := range s.Events(cmd.Context(), exec, uint64(from.Value)) {
 		if err != nil {
-			return runError(exec, err)
+			return runError(cmd.Context(), s, exec, err)
 		}
 		if o.store.json {
 			o.out.Write(append(rec.Bytes, '\n'))
@@ -239,7 +267,7 @@ func (o *runsOptions) events(cmd *cobra.Command, exec string) error {
 		}
 		e, err := rec.Decode()
 		if err != nil {
-			return runError(exec, err)
+			return runError(cmd.Context(), s, exec, err)
 		}
 		t.add(cell(dim, strconv.FormatUint(e.Seq, 10)), cell(bold, e.Node), cell(cyan, string(e.Type)), prose(eventWords(e)))
 	}
@@ -256,7 +284,12 @@ func (o *runsOptions) state(cmd *cobra.Command, exec string) error {
 	if err != nil || o.at.set && at.Value < 1 {
 		return badValue("at", o.at.text, "is not a positive whole number", o.at.example)
 	}
-	l, err := o.read(cmd, exec, uint64(at.Value))
+	s, err := o.store.open(cmd.Context(), o.runner)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l, err := readRun(cmd.Context(), s, exec, uint64(at.Value))
 	if err != nil {
 		return err
 	}
@@ -276,17 +309,22 @@ func (o *runsOptions) drawRun(cmd *cobra.Command, exec string) error {
 	if err := checkFormat(&o.format, graphFormats); err != nil {
 		return err
 	}
-	l, err := o.read(cmd, exec, 0)
+	s, err := o.store.open(cmd.Context(), o.runner)
 	if err != nil {
 		return err
 	}
-	a, err := o.agent.of(cmd.Context(), o.runner, o.store.path(o.runner), exec)
+	defer s.Close()
+	l, err := readRun(cmd.Context(), s, exec, 0)
 	if err != nil {
 		return err
 	}
-	drawn := graphOf(a, l.started.Graph)
+	a, err := o.agent.of(cmd.Context(), o.runner, s, o.store.path(o.runner), exec)
+	if err != nil {
+		return err
+	}
+	drawn := graphOf(a, l.definition.Graph)
 	if drawn == nil {
-		return fmt.Errorf("run %s executes the graph %s, and the agent file has %s", exec, l.started.Graph, a.Graph.Digest)
+		return fmt.Errorf("run %s executes the graph %s, and the agent file has %s", exec, l.definition.Graph, a.Graph.Digest)
 	}
 	o.drawGraph(drawn, o.format.text)
 	if o.format.text == "" || o.format.text == "text" {

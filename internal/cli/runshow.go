@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/policy"
@@ -32,6 +33,10 @@ type runView struct {
 	Effects  []effectLine `json:"effects"`
 	Children []childLine  `json:"children,omitempty"`
 	Waits    []waitReport `json:"waits,omitempty"`
+	Inbox    int          `json:"inbox,omitzero"`   // messages that were not taken yet
+	Pinned   string       `json:"pinned,omitempty"` // why nobody can continue it here
+	Migrated []migration  `json:"migrated,omitempty"`
+	EndedBy  string       `json:"ended_by,omitempty"`
 	Notes    []string     `json:"notes,omitempty"`
 
 	left event.Budget
@@ -47,8 +52,8 @@ func runShown(head store.Head, l *runLog) runView {
 	v := runView{
 		Run: l.exec, Status: head.Status, Reason: head.Reason, Owner: l.started.Owner, By: l.started.By, Method: l.started.Method,
 		Started: timeText(l.first.AtMS), Updated: timeText(l.last.AtMS), Events: head.Seq, Head: head.Digest.String(),
-		Steps: l.steps, Tokens: l.used.Tokens, Cost: l.used.Cost, Graph: l.started.Graph.String(), Pack: l.started.Pack.String(),
-		Policy: l.started.Policy.String(), Effects: l.effects, Waits: l.waitsFor(), Notes: l.notes, left: l.left,
+		Steps: l.steps, Tokens: l.used.Tokens, Cost: l.used.Cost, Graph: l.definition.Graph.String(), Pack: l.definition.Pack.String(),
+		Policy: l.definition.Policy.String(), Migrated: l.migrations, Effects: l.effects, Waits: l.waitsFor(), Notes: l.notes, left: l.left,
 	}
 	if v.Effects == nil {
 		v.Effects = []effectLine{}
@@ -65,7 +70,7 @@ func runShown(head store.Head, l *runLog) runView {
 	case *event.Failed:
 		v.Reason, v.Code, v.Error, v.Tokens, v.Cost, v.Steps = "", end.Code, end.Error, end.Totals.Tokens, end.Totals.Cost, int(end.Steps)
 	case *event.Abandoned:
-		v.Error = end.Reason
+		v.Reason, v.Error, v.EndedBy = "", end.Reason, end.By+" ("+end.Method+")"
 	}
 	return v
 }
@@ -84,28 +89,28 @@ func (v runView) write(p *page) {
 		status = append(status, text("  "+v.Reason))
 	}
 	t.add(cell(dim, "status"), status)
+	if v.EndedBy != "" {
+		t.add(cell(dim, "ended by"), spans(text(v.EndedBy)))
+	}
+	if v.Pinned != "" {
+		t.add(cell(dim, "pinned"), spans(in(yellow, v.Pinned)))
+	}
 	t.add(cell(dim, "started"), spans(text(v.Started+" by "+v.By+" ("+v.Method+"), owner "+v.Owner)))
 	if v.Parent != "" {
 		t.add(cell(dim, "parent"), spans(text(v.Parent)))
+	}
+	for _, m := range v.Migrated {
+		t.add(cell(dim, "migrated"), spans(text(m.words())))
 	}
 	t.add(cell(dim, "used"), spans(text(usedWords(uint64(v.Steps), v.Tokens, v.Cost)), in(dim, leftWords(v.left))))
 	t.add(cell(dim, "graph"), spans(name(plain, v.Graph)))
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
 	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
-	p.table(t)
-	if len(v.Effects) > 0 {
-		p.heading("Effects")
-		marks := map[string]span{"settled": markGood, "failed": markWarn, "denied": markBad, "unknown": in(yellow, "?")}
-		t := &table{indent: 2}
-		for _, x := range v.Effects {
-			mark, ok := marks[x.Status]
-			if !ok {
-				mark = in(dim, "·")
-			}
-			t.add(spans(mark), cell(bold, x.Node), cell(plain, x.Port+" "+x.Name), spans(text(effectWords(x))))
-		}
-		p.table(t)
+	if v.Inbox > 0 {
+		t.add(cell(dim, "inbox"), spans(text(counted(v.Inbox, "message")+" for later")))
 	}
+	p.table(t)
+	v.writeEffects(p)
 	for _, c := range v.Children {
 		p.line(2, text(c.Node+" runs "), name(cyan, c.Run))
 	}
@@ -116,6 +121,31 @@ func (v runView) write(p *page) {
 	for _, note := range v.Notes {
 		p.hang(2, 4, markBad, space, text(note))
 	}
+}
+
+func (v runView) writeEffects(p *page) {
+	if len(v.Effects) == 0 {
+		return
+	}
+	p.heading("Effects")
+	marks := map[string]span{"settled": markGood, "failed": markWarn, "denied": markBad, "unknown": in(yellow, "?")}
+	t := &table{indent: 2}
+	for _, x := range v.Effects {
+		mark, ok := marks[x.Status]
+		if !ok {
+			mark = in(dim, "·")
+		}
+		t.add(spans(mark), cell(bold, x.Node), cell(plain, x.Port+" "+x.Name), spans(text(effectWords(x))))
+	}
+	p.table(t)
+}
+
+func (m migration) words() string {
+	differs := "nothing but tools or models"
+	if len(m.Differs) > 0 {
+		differs = strings.Join(m.Differs, ", ")
+	}
+	return fmt.Sprintf("%s by %s (%s) at event %d: %s; differs in %s", m.At, m.By, m.Method, m.Seq, m.Reason, differs)
 }
 
 func effectWords(x effectLine) string {
@@ -188,7 +218,9 @@ func endWords(body event.Payload) string {
 	case *event.Failed:
 		return x.Error + " (" + x.Code + ")"
 	case *event.Abandoned:
-		return x.Reason
+		return "by " + x.By + ": " + x.Reason
+	case *event.Migrated:
+		return "by " + x.By + ": " + x.Reason
 	}
 	return ""
 }

@@ -3,14 +3,20 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
+	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/local"
+	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/sqlite"
 )
 
@@ -64,15 +70,16 @@ func (f *agentFlag) declare(cmd *cobra.Command) {
 	flagGroup{cmd.Flags(), "Agent"}.value(&f.agent, "agent", "FILE", "agent.yaml", "the agent file (default: the copy that was kept when the run started)")
 }
 
-// of gives the agent of a run.
-func (f *agentFlag) of(ctx context.Context, r *runner, storePath, exec string) (*local.Agent, error) {
+// of gives the agent of a run: the one that is named, or the copy that was kept for
+// the run or for the one that called it.
+func (f *agentFlag) of(ctx context.Context, r *runner, s *sqlite.Store, storePath, exec string) (*local.Agent, error) {
 	o := local.Options{Now: r.Now}
 	if f.agent.set {
-		return local.ReadAgent(f.agent.text, o)
+		return readAgent(f.agent.text, o)
 	}
-	root, err := rootRun(ctx, r, storePath, exec)
+	root, err := local.Root(ctx, s, exec)
 	if err != nil {
-		return nil, err
+		return nil, runError(ctx, s, exec, err)
 	}
 	a, err := local.Kept(storePath, root, o)
 	if errors.Is(err, local.ErrNotKept) {
@@ -81,38 +88,79 @@ func (f *agentFlag) of(ctx context.Context, r *runner, storePath, exec string) (
 	return a, err
 }
 
-// rootRun gives the run that a called run descends from, whose agent it shares.
-func rootRun(ctx context.Context, r *runner, storePath, exec string) (string, error) {
-	s, err := local.OpenStore(ctx, storePath, r.Now)
+// before gives the agents that a run was migrated from, the newest first.
+func (f *agentFlag) before(ctx context.Context, r *runner, s *sqlite.Store, storePath, exec string) ([]*local.Agent, error) {
+	if f.agent.set {
+		return nil, nil
+	}
+	root, err := local.Root(ctx, s, exec)
 	if err != nil {
-		return "", err
+		return nil, runError(ctx, s, exec, err)
 	}
-	defer s.Close()
-	for range maxAncestors {
-		parent := ""
-		for rec, err := range s.Events(ctx, exec, 1) {
-			if err != nil {
-				return "", runError(exec, err)
-			}
-			e, err := rec.Decode()
-			if err != nil {
-				return "", runError(exec, err)
-			}
-			if started, ok := e.Body.(*event.Started); ok && started.Parent != nil && started.Parent.Kind != event.LinkFork {
-				parent = started.Parent.Exec
-			}
-			break
-		}
-		if parent == "" {
-			break
-		}
-		exec = parent
-	}
-	return exec, nil
+	return local.KeptBefore(storePath, root, local.Options{Now: r.Now})
 }
 
-// maxAncestors bounds how deep runs are called.
-const maxAncestors = 64
+// signFlag names the key that signs the heads of logs.
+type signFlag struct{ key given }
+
+func (f *signFlag) declare(cmd *cobra.Command) {
+	flagGroup{cmd.Flags(), "Record"}.value(&f.key, "sign", "KEYFILE", "runs.key",
+		"sign the head of the log with this private key when the run waits or is over (default: WRIT_SIGN_KEY, else it is not signed)")
+}
+
+func (f *signFlag) keys(r *runner) ([]ed25519.PrivateKey, error) {
+	path := f.key.text
+	if !f.key.set {
+		path = r.Env("WRIT_SIGN_KEY")
+	}
+	if path == "" {
+		return nil, nil
+	}
+	key, err := readPrivate(path)
+	var hinted hintedError
+	switch {
+	case err == nil:
+		return []ed25519.PrivateKey{key}, nil
+	case f.key.set:
+		return nil, err
+	case errors.As(err, &hinted):
+		return nil, hintedError{fmt.Errorf("WRIT_SIGN_KEY: %w", hinted.error), hinted.hint}
+	}
+	return nil, fmt.Errorf("WRIT_SIGN_KEY: %w", err)
+}
+
+// readPrivate reads a private key for a command that signs with it.
+func readPrivate(path string) (ed25519.PrivateKey, error) {
+	key, err := keys.ReadFile(path)
+	switch {
+	case errors.Is(err, keys.ErrExposed):
+		return nil, hintedError{err, "Nobody else may have read it: chmod 600 " + shellWord(path) + ", or make another one."}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, hintedError{fmt.Errorf("%s: no such file", path), "Make a key with: writ keygen " + shellWord(path)}
+	}
+	return key, err
+}
+
+// completeRuns completes the ids of runs.
+func (f *storeFlags) completeRuns(r *runner, most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, words []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		s, err := f.open(cmd.Context(), r)
+		if err != nil || len(words) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer s.Close()
+		var offers []cobra.Completion
+		for x, err := range s.List(cmd.Context(), store.Query{}) {
+			if err != nil || len(offers) == mostLike {
+				break
+			}
+			if strings.HasPrefix(x.Exec, typed) {
+				offers = append(offers, cobra.CompletionWithDesc(x.Exec, string(x.Status)+" "+visible(x.Reason)))
+			}
+		}
+		return offers, cobra.ShellCompDirectiveNoFileComp
+	}
+}
 
 // hintedError is an error with a line on what to do about it.
 type hintedError struct {

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +19,8 @@ func runMark(s store.Status) span {
 		return markBad
 	case store.Cancelled:
 		return markWarn
+	case store.Running:
+		return in(cyan, "▸")
 	}
 	return in(yellow, "‖")
 }
@@ -54,7 +54,7 @@ func usedWords(steps, tokens uint64, cost event.Money) string {
 	if tokens > 0 {
 		words = append(words, counted(int(tokens), "token"))
 	}
-	for _, currency := range slices.Sorted(maps.Keys(cost)) {
+	for _, currency := range artifact.SortedNames(cost) {
 		if cost[currency] > 0 {
 			words = append(words, micros(cost[currency])+" "+currency)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -101,7 +99,7 @@ func leftWords(b event.Budget) string {
 			words = append(words, grouped(float64(x.left.Value))+" "+x.unit)
 		}
 	}
-	for _, currency := range slices.Sorted(maps.Keys(b.Cost)) {
+	for _, currency := range artifact.SortedNames(b.Cost) {
 		if b.Cost[currency] < 1<<53 {
 			words = append(words, micros(b.Cost[currency])+" "+currency)
 		}
@@ -128,6 +126,8 @@ type runReport struct {
 	Cost    event.Money    `json:"cost_micros,omitempty"`
 	Waits   []waitReport   `json:"waits,omitempty"`
 	Refused string         `json:"refused,omitempty"` // code of a signal or decision that was refused
+	Kept    bool           `json:"kept,omitzero"`     // the event is kept until the run waits for it
+	Posted  bool           `json:"posted,omitzero"`   // another process has the run, and has not taken the input yet
 }
 
 // waitReport is one thing that a suspended run waits for.
@@ -166,6 +166,9 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 		return readErr
 	}
 	rep := reportOf(r, l)
+	if r.Posted && !r.Kept {
+		w.sayPosted(ctx, s, r.Exec)
+	}
 	if err != nil {
 		rep.Refused = err.Error()
 		w.say(err.Error())
@@ -177,17 +180,39 @@ func (w *runWatch) end(ctx context.Context, s store.Store, r engine.Report, err 
 			return encodeErr
 		}
 		w.out.Write(append(line, '\n'))
-	case err == nil:
+	case err == nil && !r.Posted:
 		p := w.newPage()
 		rep.write(p)
 		w.print(p)
+	case err == nil: // it was posted
 	case l.end == nil:
-		w.hint("Nothing has changed, the run still waits: writ runs show " + shellWord(r.Exec))
+		w.hint("Nothing has changed, the run still waits" + waitWords(rep.Waits) + ": writ runs show " + shellWord(r.Exec))
+	default:
+		w.hint("What became of it: writ runs show " + shellWord(r.Exec))
 	}
 	if err != nil {
 		return errNegative
 	}
 	return statusError(r.Status)
+}
+
+// waitWords says in short what a run waits for.
+func waitWords(waits []waitReport) string {
+	var words []string
+	for _, x := range waits {
+		switch x.For {
+		case "time":
+			words = append(words, "the time "+timeText(x.DueMS))
+		case "effect":
+			words = append(words, "word on the effect "+x.Name)
+		default:
+			words = append(words, "the "+x.For+" "+x.Name)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return " for " + strings.Join(words, " and ")
 }
 
 // statusError gives the exit that stands for a status.
@@ -210,7 +235,7 @@ func reportOf(r engine.Report, l *runLog) runReport {
 	rep := runReport{
 		Kind: "report", Run: r.Exec, Status: r.Status, Reason: r.Reason, Code: r.Code, Error: r.Error, Result: r.Result,
 		Events: r.Head.Seq, Head: r.Head.Digest.String(), Steps: r.Steps, Tokens: r.Used.Tokens, Cost: event.Money(r.Used.Cost),
-		Waits: l.waitsFor(),
+		Waits: l.waitsFor(), Kept: r.Kept, Posted: r.Posted,
 	}
 	for i := range rep.Waits {
 		for _, issued := range r.Issued {

@@ -64,7 +64,7 @@ func (o *signOptions) run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	private, err := keys.ReadFile(o.key.text)
+	private, err := readPrivate(o.key.text)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (o *signOptions) run(ctx context.Context, words []string) error {
 		return fmt.Errorf("the signature was written, but a reader would refuse it: %w", err)
 	}
 	result.SHA256, result.Check = checked.Digest.Hex(), *checked.Signature
-	return o.show(result)
+	return o.present(o.json, result, result.write, true)
 }
 
 func firstOf(words []string) string {
@@ -153,11 +153,7 @@ func fileMode(path string) os.FileMode {
 	return 0o644
 }
 
-func (o *signOptions) show(s *signed) error {
-	if o.json {
-		return o.printDocument(s)
-	}
-	p := o.newPage()
+func (s *signed) write(p *page) {
 	p.heading("Signed  ", name(plain, s.Manifest))
 	t := &table{indent: 2}
 	if s.Declared {
@@ -168,6 +164,4 @@ func (o *signOptions) show(s *signed) error {
 	t.add(cell(bold, "check"), spans(in(green, "✓ "), text(s.Check.Detail)))
 	p.table(t)
 	p.blank()
-	o.print(p)
-	return nil
 }

@@ -72,7 +72,8 @@ func (o *trustOptions) run(words []string) error {
 	if err != nil {
 		return err
 	}
-	return o.show(pins.All())
+	list := pinned{pins.All()}
+	return o.present(o.json, list, list.write, true)
 }
 
 func (o *trustOptions) add(pins *load.Pins, place, word string) error {
@@ -105,23 +106,20 @@ func readPublic(word string) (string, error) {
 	return keys.Text(key), nil
 }
 
-func (o *trustOptions) show(pins []load.Pin) error {
-	if o.json {
-		return o.printDocument(struct {
-			Pins []load.Pin `json:"pins"`
-		}{pins})
-	}
-	p := o.newPage()
+// pinned is the list of pins.
+type pinned struct {
+	Pins []load.Pin `json:"pins"`
+}
+
+func (list pinned) write(p *page) {
 	p.heading("Pinned publishers")
-	if len(pins) == 0 {
+	if len(list.Pins) == 0 {
 		p.line(2, in(dim, "No place is pinned. Pin one with: writ trust docs.example.com/team KEY"))
 	}
 	t := &table{indent: 2}
-	for _, pin := range pins {
+	for _, pin := range list.Pins {
 		t.add(cell(bold, pin.Scope), spans(name(plain, pin.Key), in(dim, "  since "+pin.Added)))
 	}
 	p.table(t)
 	p.blank()
-	o.print(p)
-	return nil
 }

@@ -80,7 +80,7 @@ bertsh => nowhere
 	if reason := rep.Answers[2].Selected[0].Reason; !strings.Contains(reason, "x402") {
 		t.Errorf("fees are closed because %q", reason)
 	}
-	if near := rep.Answers[7].Near; len(near) != 1 || near[0].Words[0].Word != "berth" || near[0].Words[0].Units[0] != "berths" {
+	if near := rep.Answers[7].Near; len(near) != 1 || near[0].Words[0].Word != "berths" || near[0].Words[0].Units[0] != "berths" {
 		t.Errorf("near bertsh: %+v", near)
 	}
 	if near := rep.Answers[5].Near; len(near) != 1 || len(near[0].Words) != 0 {

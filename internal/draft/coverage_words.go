@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/match"
 )
@@ -87,7 +88,7 @@ func farApart(a, b string) (int, bool) {
 		return 0, false
 	}
 	if abs(len(a)-len(b)) <= 2 && shorter >= 4 {
-		if d := editDistance(a, b); d <= 1 || d == 2 && shorter >= 7 {
+		if d := artifact.Distance(a, b); d <= 1 || d == 2 && shorter >= 7 {
 			return d, true
 		}
 	}
@@ -102,33 +103,6 @@ func farApart(a, b string) (int, bool) {
 }
 
 func abs(n int) int { return max(n, -n) }
-
-// longestWord bounds the words that are compared letter by letter.
-const longestWord = 40
-
-// editDistance counts insertions, deletions and replacements.
-func editDistance(a, b string) int {
-	if len(a) > longestWord || len(b) > longestWord {
-		return longestWord
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // mentions reports whether a unit's words match one of the terms, as the
 // planner's score counts them: text contains the term, or a trigger is in it.

@@ -119,9 +119,8 @@ func (e *Error) Error() string { return e.Message }
 
 // Classes of failures besides those of package graph.
 const (
-	ClassApproval  = "approval_required" // nobody who counts has approved the change
-	ClassRejected  = "approval_rejected" // somebody said no
-	ClassCancelled = "cancelled"         // the run was
+	ClassApproval = "approval_required" // nobody who counts has approved the change
+	ClassRejected = "approval_rejected" // somebody said no
 )
 
 // Check reports whether the approvals are enough to commit a proposal. People are

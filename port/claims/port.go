@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/writ-dev/writ/artifact"
@@ -57,7 +55,7 @@ func New(graphs map[string]Config, o Options) (*Port, error) {
 	}
 	checked := make(map[string]Config, len(graphs))
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(graphs)) {
+	for _, name := range artifact.SortedNames(graphs) {
 		c := graphs[name]
 		if c.Graph == nil {
 			problems = append(problems, fmt.Errorf("claims %s: there is no graph", name))
@@ -176,7 +174,7 @@ func ended(ctx context.Context) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return failed(graph.ClassTimeout, "no answer before the deadline")
 	}
-	return failed(ClassCancelled, "the effect was ended with the run")
+	return failed(graph.ClassCancelled, "the effect was ended with the run")
 }
 
 func (p *Port) perform(ctx context.Context, c Config, q request, e engine.Effect) (artifact.Value, error) {
@@ -232,7 +230,7 @@ func result(o Outcome) artifact.Value {
 // Ask finds out what became of an effect, from the graph that has its key.
 func (p *Port) Ask(ctx context.Context, key string) (engine.Outcome, engine.Answer, error) {
 	all := engine.Never
-	for _, name := range slices.Sorted(maps.Keys(p.graphs)) {
+	for _, name := range artifact.SortedNames(p.graphs) {
 		o, answer, err := p.graphs[name].Graph.Outcome(ctx, key)
 		switch {
 		case err != nil:

@@ -93,7 +93,7 @@ func (s *Store) view(ctx context.Context, look func()) error {
 // all or none.
 func (s *Store) update(ctx context.Context, change func() ([]record, error)) error {
 	if err := ctx.Err(); err != nil {
-		return &Error{ClassCancelled, "the effect was ended with the run"}
+		return &Error{graph.ClassCancelled, "the effect was ended with the run"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
 )
 
@@ -153,7 +154,7 @@ func TestStoreRefuses(t *testing.T) {
 	expectError(t, s.Decide(t.Context(), person(d, "bob", false)), "conflict", "was committed as claim 1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expectError(t, s.Propose(ctx, "k9", p), ClassCancelled, "")
+	expectError(t, s.Propose(ctx, "k9", p), graph.ClassCancelled, "")
 }
 
 // TestTornJournal cuts the journal after every byte: what is whole counts, and the

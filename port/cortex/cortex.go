@@ -1,6 +1,10 @@
 // Package cortex performs effects on knowledge that somebody else keeps: requests
-// to a [Cortex], and queries to a [Retriever]. What KCP plans and loads is not
-// here but in package retrieve.
+// to a [Cortex], and queries to a [Retriever]. Both decide themselves what they
+// answer; the port holds the answer to a few rules and records it.
+//
+// It is not package retrieve, whose port reads a KCP manifest and decides itself,
+// by the gates of the plan, which units may be loaded. Where the publisher gives a
+// manifest use that one: only there does the record say why a text was given.
 //
 // [New] gives the port of a Cortex, with the two effects query and context, whose
 // arguments and results are free JSON. [NewRetrieval] gives the port of retrievers,
@@ -53,9 +57,6 @@ func (e *Error) Error() string { return e.Message }
 // Taint is where all that comes from here comes from, for the marks of whoever
 // uses it.
 const Taint = policy.FromKnowledge
-
-// classCancelled is the class of a request that was ended because the run was.
-const classCancelled = "cancelled"
 
 // Limits of a retrieval.
 const (
@@ -160,7 +161,11 @@ func (r *Retrieval) Do(ctx context.Context, e engine.Effect) (engine.Outcome, er
 		if err != nil {
 			return artifact.Value{}, err
 		}
-		v, err := artifact.ParseValue(result.Canonical())
+		data := result.Canonical()
+		if most := e.Permit.OutputBytes; most > 0 && uint64(len(data)) > most {
+			return artifact.Value{}, &Error{graph.ClassInvalid, fmt.Sprintf("the answer has %d bytes, of at most %d", len(data), most)}
+		}
+		v, err := artifact.ParseValue(data)
 		return v.Without("version"), err
 	}), nil
 }
@@ -222,7 +227,7 @@ func failure(ctx context.Context, err error) engine.Outcome {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return engine.Failed(graph.ClassTimeout, "no answer before the deadline")
 	case ctx.Err() != nil:
-		return engine.Failed(classCancelled, "the request was ended with the run")
+		return engine.Failed(graph.ClassCancelled, "the request was ended with the run")
 	}
 	return engine.Failed(graph.ClassInternal, err.Error())
 }

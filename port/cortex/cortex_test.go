@@ -76,6 +76,9 @@ func TestRetrieval(t *testing.T) {
 	}
 	expectFailure(t, do(t, p, effect(t, policy.KindRetrieve, "other", `{"text":"a"}`)), "invalid", "there is no retriever other")
 	expectFailure(t, do(t, p, effect(t, policy.KindTool, "handbook", `{"text":"a"}`)), "invalid", "has no permit")
+	small := effect(t, policy.KindRetrieve, "handbook", `{"text":"refund"}`)
+	small.Permit.OutputBytes = 100
+	expectFailure(t, do(t, p, small), "invalid", "bytes, of at most 100")
 	if tool := p.Tools()["handbook"]; tool.Port != RetrievalName || tool.Kind != policy.KindRetrieve || !p.Idempotent(engine.Effect{}) {
 		t.Errorf("%+v", tool)
 	}

@@ -96,7 +96,7 @@ func New(commands map[string]Command, o Options) (*Port, error) {
 		o.LookupEnv = os.LookupEnv
 	}
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(commands)) {
+	for _, name := range artifact.SortedNames(commands) {
 		if err := commands[name].check(o); err != nil {
 			problems = append(problems, fmt.Errorf("command %s: %w", name, err))
 		}
@@ -142,8 +142,8 @@ func isBatch(program string) bool {
 // variables lists the names of all variables that the program gets, sorted
 // within their groups.
 func (c Command) variables() []string {
-	names := append(slices.Clone(c.Env), slices.Sorted(maps.Keys(c.Set))...)
-	return append(names, slices.Sorted(maps.Keys(c.Secrets))...)
+	names := append(slices.Clone(c.Env), artifact.SortedNames(c.Set)...)
+	return append(names, artifact.SortedNames(c.Secrets)...)
 }
 
 // request is what the arguments of an effect ask for.

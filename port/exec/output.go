@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-dev/writ/match"
 )
 
 // Encodings of output in a result.
@@ -49,26 +51,12 @@ func (o *output) text(scrub func(string) string) (text, encoding string) {
 	}
 	text = whole
 	if o.truncated() {
-		text = text[:len(text)-cutRune(text)]
+		text = match.WholeRunes(text)
 	}
 	if utf8.ValidString(text) {
 		return text, encodingText
 	}
 	return base64.StdEncoding.EncodeToString([]byte(whole)), encodingBase64
-}
-
-// cutRune gives the number of bytes at the end of s that begin a character and do
-// not end it.
-func cutRune(s string) int {
-	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
-		if b := s[len(s)-n]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
 }
 
 // tail gives the end of the stream as text, scrubbed and without what is no text.

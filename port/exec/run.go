@@ -13,6 +13,7 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
 )
@@ -20,9 +21,6 @@ import (
 // drain is how long output is awaited after the program and its group have
 // ended. Only a process that has left the group can hold it open.
 const drain = 2 * time.Second
-
-// classCancelled is the class of a program that was ended because the run was.
-const classCancelled = "cancelled"
 
 // Do runs a command and waits until it and its process group have ended. It gives
 // a failed outcome for a program that cannot be started, that ends otherwise than
@@ -48,7 +46,7 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 		r.cap = policy.DefaultOutputBytes
 	}
 	if err := r.prepare(ctx, p.options); err != nil {
-		return engine.Failed(graph.ClassInternal, r.scrub(err.Error())), nil
+		return engine.Failed(graph.ClassInternal, r.secrets.Text(err.Error())), nil
 	}
 	begin := time.Now()
 	o := r.perform(ctx)
@@ -65,7 +63,7 @@ type run struct {
 	request
 	cap     uint64
 	env     []string
-	secrets []string
+	secrets event.Scrubber
 
 	stdout, stderr output
 }
@@ -86,11 +84,10 @@ func (r *run) prepare(ctx context.Context, o Options) error {
 		if err != nil {
 			return fmt.Errorf("secret %s: %w", handle, err)
 		}
-		r.secrets = append(r.secrets, value)
+		r.secrets.Learn(value)
 		r.env = append(r.env, name+"="+value)
 	}
 	slices.Sort(r.env)
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 	if r.Digest.IsZero() {
 		return nil
 	}
@@ -110,9 +107,7 @@ func (r *run) perform(ctx context.Context) engine.Outcome {
 		return r.ended(ctx, "")
 	}
 	r.stdout.cap, r.stderr.cap = r.cap, r.cap
-	if len(r.secrets) > 0 {
-		r.stdout.slack, r.stderr.slack = uint64(len(r.secrets[0])), uint64(len(r.secrets[0]))
-	}
+	r.stdout.slack, r.stderr.slack = uint64(r.secrets.Longest()), uint64(r.secrets.Longest())
 	cmd := &exec.Cmd{
 		Path: r.Program, Args: append(append([]string{r.Program}, r.Args...), r.args...), Dir: r.Dir, Env: r.env,
 		Stdout: &r.stdout, Stderr: &r.stderr, WaitDelay: drain, SysProcAttr: groupAttributes(),
@@ -122,7 +117,7 @@ func (r *run) perform(ctx context.Context) engine.Outcome {
 	}
 	g, exited, err := start(cmd)
 	if err != nil {
-		return engine.Failed(graph.ClassInternal, "the program cannot be started: "+r.scrub(err.Error()))
+		return engine.Failed(graph.ClassInternal, "the program cannot be started: "+r.secrets.Text(err.Error()))
 	}
 	stopped := r.untilExit(ctx, g, exited)
 	err = cmd.Wait()
@@ -190,7 +185,7 @@ func (r *run) outcome(state *os.ProcessState, err error) engine.Outcome {
 	case !slices.Contains(r.ExitCodes, state.ExitCode()) && (r.ExitCodes != nil || state.ExitCode() != 0):
 		return r.failed(fmt.Sprintf("the program exited with %d", state.ExitCode()), graph.ClassInternal)
 	case err != nil && !errors.As(err, new(*exec.ExitError)) && !errors.Is(err, exec.ErrWaitDelay):
-		return engine.Failed(graph.ClassInternal, "the program's streams broke: "+r.scrub(err.Error()))
+		return engine.Failed(graph.ClassInternal, "the program's streams broke: "+r.secrets.Text(err.Error()))
 	}
 	return r.result(state.ExitCode())
 }
@@ -204,20 +199,20 @@ func (r *run) ended(ctx context.Context, signal string) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return r.failed("the program was ended"+by+" at its deadline", graph.ClassTimeout)
 	}
-	return r.failed("the program was ended"+by+" with the run", classCancelled)
+	return r.failed("the program was ended"+by+" with the run", graph.ClassCancelled)
 }
 
 // failed gives a failure with the end of what the program wrote as error.
 func (r *run) failed(text, class string) engine.Outcome {
-	if tail := r.stderr.tail(r.scrub); tail != "" {
+	if tail := r.stderr.tail(r.secrets.Text); tail != "" {
 		text += ": " + tail
 	}
 	return engine.Failed(class, text)
 }
 
 func (r *run) result(code int) engine.Outcome {
-	out, outEncoding := r.stdout.text(r.scrub)
-	errOut, errEncoding := r.stderr.text(r.scrub)
+	out, outEncoding := r.stdout.text(r.secrets.Text)
+	errOut, errEncoding := r.stderr.text(r.secrets.Text)
 	members := []artifact.Member{
 		{Name: "exit_code", Value: artifact.IntValue(int64(code))},
 		{Name: "signal", Value: artifact.StringValue("")},
@@ -235,21 +230,11 @@ func (r *run) result(code int) engine.Outcome {
 		}
 		v, err := artifact.ParseValue([]byte(out))
 		if err != nil {
-			return engine.Failed(graph.ClassInvalid, "stdout is not JSON: "+r.scrub(err.Error()))
+			return engine.Failed(graph.ClassInvalid, "stdout is not JSON: "+r.secrets.Text(err.Error()))
 		}
 		members = append(members, artifact.Member{Name: "json", Value: v})
 	}
 	return engine.Outcome{Result: artifact.ObjectValue(members...)}
-}
-
-// scrub takes the program's secrets out of a text that is recorded.
-func (r *run) scrub(s string) string {
-	for _, secret := range r.secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "[redacted]")
-		}
-	}
-	return s
 }
 
 var _ engine.Port = (*Port)(nil)

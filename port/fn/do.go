@@ -13,9 +13,6 @@ import (
 	"github.com/writ-dev/writ/policy"
 )
 
-// classCancelled is the class of a call that ended because the run did.
-const classCancelled = "cancelled"
-
 // patience is how long a function may take to notice that its context has ended.
 const patience = time.Second
 
@@ -51,7 +48,7 @@ func ended(ctx context.Context) engine.Outcome {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return engine.Failed(graph.ClassTimeout, "no answer before the deadline")
 	}
-	return engine.Failed(classCancelled, "the call was ended with the run")
+	return engine.Failed(graph.ClassCancelled, "the call was ended with the run")
 }
 
 // answer is how a function ended.

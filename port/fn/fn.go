@@ -24,8 +24,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -157,7 +155,7 @@ func New(functions ...Function) (*Port, error) {
 }
 
 // Names lists the functions, sorted.
-func (p *Port) Names() []string { return slices.Sorted(maps.Keys(p.functions)) }
+func (p *Port) Names() []string { return artifact.SortedNames(p.functions) }
 
 // Tools gives how each function is authorized.
 func (p *Port) Tools() map[string]engine.Tool {

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/graph"
+	"github.com/writ-dev/writ/match"
 )
 
 // answer turns a response into an outcome.
@@ -40,13 +41,10 @@ func (s *sending) allows(status int) bool {
 // read reads a body up to the cap. It reads a little further, so that no part of a
 // credential is left where the cap cuts through one.
 func (s *sending) read(body io.Reader) (text string, truncated bool, err error) {
-	slack := uint64(1)
-	if len(s.secrets) > 0 {
-		slack += uint64(len(s.secrets[0]))
-	}
+	slack := uint64(1 + s.secrets.Longest())
 	data, err := io.ReadAll(io.LimitReader(body, int64(min(s.cap, 1<<40)+slack)))
 	truncated = uint64(len(data)) > s.cap
-	text = s.scrub(string(data))
+	text = s.secrets.Text(string(data))
 	if uint64(len(text)) > s.cap {
 		text, truncated = text[:s.cap], true
 	}
@@ -57,12 +55,12 @@ func (s *sending) result(resp *http.Response, body string, truncated bool) artif
 	var headers []artifact.Member
 	for _, name := range s.Answer {
 		if values := resp.Header.Values(name); values != nil {
-			headers = append(headers, artifact.Member{Name: name, Value: artifact.StringValue(validText(s.scrub(strings.Join(values, ", "))))})
+			headers = append(headers, artifact.Member{Name: name, Value: artifact.StringValue(validText(s.secrets.Text(strings.Join(values, ", "))))})
 		}
 	}
 	text, encoding := body, "text"
 	if truncated {
-		text = text[:len(text)-cutRune(text)]
+		text = match.WholeRunes(text)
 	}
 	var parsed artifact.Value
 	switch {
@@ -86,20 +84,6 @@ func (s *sending) result(resp *http.Response, body string, truncated bool) artif
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// cutRune gives the number of bytes at the end of s that begin a character and do
-// not end it.
-func cutRune(s string) int {
-	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
-		if b := s[len(s)-n]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
-}
-
 func isJSON(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
@@ -122,7 +106,7 @@ func (s *sending) failure(resp *http.Response) engine.Outcome {
 	}
 	s.cap = quotedBytes
 	body, _, _ := s.read(resp.Body) // as far as there is one
-	body = strings.TrimSpace(body[:len(body)-cutRune(body)])
+	body = strings.TrimSpace(match.WholeRunes(body))
 	if kind := resp.Header.Get("Content-Type"); body != "" && utf8.ValidString(body) && (isJSON(kind) || strings.HasPrefix(kind, "text/plain")) {
 		text += ": " + body
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/graph"
 )
 
 // TestBrokenConnection tells what cannot have happened from what may have.
@@ -111,7 +112,7 @@ func TestContextEnds(t *testing.T) {
 		return <-done
 	}
 	expectFailure(t, run("GET", context.DeadlineExceeded).o, "timeout", "no answer before the deadline")
-	expectFailure(t, run("GET", nil).o, ClassCancelled, "the request was ended with the run")
+	expectFailure(t, run("GET", nil).o, graph.ClassCancelled, "the request was ended with the run")
 	for _, cause := range []error{context.DeadlineExceeded, nil} {
 		if got := run("POST", cause); got.err == nil || got.o.Failed {
 			t.Errorf("POST: %+v, %v", got.o, got.err)
@@ -123,7 +124,7 @@ func TestContextEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectFailure(t, o, ClassCancelled, "")
+	expectFailure(t, o, graph.ClassCancelled, "")
 	e := effect(t, "GET", srv.URL)
 	e.Permit.TimeoutMS = 1
 	done := make(chan engine.Outcome, 1)

@@ -28,7 +28,7 @@ func classify(ctx context.Context, err error) (class, text string) {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return graph.ClassTimeout, "no answer before the deadline"
 	case ctx.Err() != nil:
-		return ClassCancelled, "the request was ended with the run"
+		return graph.ClassCancelled, "the request was ended with the run"
 	}
 	if problem := tlsProblem(err); problem != "" {
 		return ClassTLS, problem

@@ -29,7 +29,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -107,7 +106,7 @@ var _ engine.Port = (*Port)(nil)
 func New(endpoints map[string]Endpoint, o Options) (*Port, error) {
 	checked := make(map[string]Endpoint, len(endpoints))
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
+	for _, name := range artifact.SortedNames(endpoints) {
 		e, err := endpoints[name].complete(o)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("endpoint %s: %w", name, err))
@@ -172,14 +171,14 @@ func (e Endpoint) complete(o Options) (Endpoint, error) {
 	}
 	e.KeyHeader = name(e.KeyHeader, false)
 	set := map[string]string{}
-	for _, header := range slices.Sorted(maps.Keys(e.Set)) {
+	for _, header := range artifact.SortedNames(e.Set) {
 		if !httpguts.ValidHeaderFieldValue(e.Set[header]) {
 			problems = append(problems, fmt.Errorf("header %.80q has a value that no header can have", header))
 		}
 		set[name(header, false)] = e.Set[header]
 	}
 	secrets := map[string]Secret{}
-	for _, header := range slices.Sorted(maps.Keys(e.Secrets)) {
+	for _, header := range artifact.SortedNames(e.Secrets) {
 		secrets[name(header, true)] = e.Secrets[header]
 	}
 	e.Set, e.Secrets, e.Headers = set, secrets, names(usualRequest, e.Headers)

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
 )
 
 // Classes of failures besides those of package graph.
 const (
-	ClassRefused   = "refused"   // an address that may not be dialled
-	ClassTLS       = "tls"       // the other side could not prove who it is
-	ClassRedirect  = "redirect"  // a redirect that is not followed
-	ClassCancelled = "cancelled" // the run was
+	ClassRefused  = "refused"  // an address that may not be dialled
+	ClassTLS      = "tls"      // the other side could not prove who it is
+	ClassRedirect = "redirect" // a redirect that is not followed
 )
 
 // Do sends one request. An answer with a status that the endpoint does not allow
@@ -52,7 +52,7 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	begin := time.Now()
 	o, err := s.send(ctx, p)
 	o.Usage = policy.Amount{Calls: 1, DurationMS: uint64(time.Since(begin).Milliseconds())}
-	o.Error = s.scrub(o.Error)
+	o.Error = s.secrets.Text(o.Error)
 	return o, err
 }
 
@@ -62,7 +62,7 @@ type sending struct {
 	request
 	key     string
 	cap     uint64
-	secrets []string // longest first
+	secrets event.Scrubber
 	sent    atomic.Bool
 	refused string // why a redirect was not followed
 }
@@ -116,10 +116,9 @@ func (s *sending) build(ctx context.Context, secret func(context.Context, string
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", credential.Handle, err)
 		}
-		s.secrets = append(s.secrets, value)
+		s.secrets.Learn(value)
 		req.Header.Set(name, credential.Prefix+value)
 	}
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 	return req, nil
 }
 
@@ -153,19 +152,7 @@ func origin(u *url.URL) string {
 func (s *sending) broken(ctx context.Context, err error) (engine.Outcome, error) {
 	class, text := classify(ctx, err)
 	if s.sent.Load() && !isSafe(s.method) {
-		return engine.Outcome{}, errors.New(s.scrub("the request was sent, and there is no whole answer: " + text))
+		return engine.Outcome{}, errors.New(s.secrets.Text("the request was sent, and there is no whole answer: " + text))
 	}
 	return engine.Failed(class, text), nil
 }
-
-// scrub takes credentials out of a text that is recorded.
-func (s *sending) scrub(text string) string {
-	for _, secret := range s.secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, redacted)
-		}
-	}
-	return text
-}
-
-const redacted = "[redacted]"

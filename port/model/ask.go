@@ -14,9 +14,6 @@ import (
 	"github.com/writ-dev/writ/policy"
 )
 
-// classCancelled is the class of a question that was ended because the run was.
-const classCancelled = "cancelled"
-
 // maxAnswer bounds the text of an answer, in bytes.
 const maxAnswer = 16 << 20
 
@@ -44,7 +41,11 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 	}
 	ctx, cancel := e.Bound(ctx)
 	defer cancel()
-	begin := time.Now()
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	begin := now()
 	q := question{Model: m, request: r}
 	if err = ctx.Err(); err == nil {
 		err = q.ask(ctx, func(text string) {
@@ -54,7 +55,7 @@ func (p *Port) Do(ctx context.Context, e engine.Effect) (engine.Outcome, error) 
 		})
 	}
 	o := q.outcome(ctx, err)
-	o.Usage.Calls, o.Usage.DurationMS = 1, uint64(time.Since(begin).Milliseconds())
+	o.Usage.Calls, o.Usage.DurationMS = 1, uint64(max(0, now().Sub(begin).Milliseconds()))
 	return o, nil
 }
 
@@ -154,7 +155,7 @@ func failure(ctx context.Context, err error) engine.Outcome {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return engine.Failed(graph.ClassTimeout, "no whole answer before the deadline")
 	case ctx.Err() != nil:
-		return engine.Failed(classCancelled, "the question was ended with the run")
+		return engine.Failed(graph.ClassCancelled, "the question was ended with the run")
 	}
 	return engine.Failed(graph.ClassInternal, err.Error())
 }

@@ -24,7 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -60,6 +60,9 @@ type Port struct {
 	// Progress is told of each piece of an answer as it arrives. It is set before
 	// the first effect, and must be quick; nil for nobody.
 	Progress func(e engine.Effect, text string)
+	// Now is the clock by which the time of a question is counted. It is set before
+	// the first effect; nil for time.Now.
+	Now func() time.Time
 
 	models map[string]Model
 }
@@ -71,7 +74,7 @@ var _ engine.Port = (*Port)(nil)
 func New(models map[string]Model) (*Port, error) {
 	p := &Port{models: make(map[string]Model, len(models))}
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(models)) {
+	for _, name := range artifact.SortedNames(models) {
 		m := models[name]
 		if m.MaxOutputTokens == 0 {
 			m.MaxOutputTokens = DefaultOutputTokens

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
@@ -92,6 +93,21 @@ func TestAsk(t *testing.T) {
 	}
 	if strings.Contains(r.System, "Ignore") || strings.Contains(r.Messages[0].Text, "Ignore") {
 		t.Error("a document is among the instructions")
+	}
+}
+
+// TestTimeIsCounted: by the clock that the port was given.
+func TestTimeIsCounted(t *testing.T) {
+	p := port(t, Model{Provider: modeltest.New(modeltest.Reply{Text: "a"})})
+	now := time.Unix(1, 0)
+	p.Now = func() time.Time { now = now.Add(40 * time.Millisecond); return now }
+	if o := do(t, p, effect(t, `{"prompt":"q"}`)); o.Usage.DurationMS != 40 {
+		t.Errorf("%+v", o.Usage)
+	}
+	p.Now = func() time.Time { now = now.Add(-time.Second); return now } // set back meanwhile
+	p.models["small"] = Model{Provider: modeltest.New(modeltest.Reply{Text: "a"}), ID: "m", MaxOutputTokens: 9}
+	if o := do(t, p, effect(t, `{"prompt":"q"}`)); o.Usage.DurationMS != 0 {
+		t.Errorf("%+v", o.Usage)
 	}
 }
 

@@ -20,9 +20,6 @@ import (
 	"github.com/writ-dev/writ/policy"
 )
 
-// classCancelled is the class of a module that was ended because the run was.
-const classCancelled = "cancelled"
-
 // Do runs a module on the effect's arguments. It gives a failed outcome for a
 // module that cannot be run, that fails, whose answer is no JSON, and that is
 // still running at the end of ctx or of the time that the permit gives. A module
@@ -130,7 +127,7 @@ func (r *run) outcome(ctx context.Context, answer []byte, err error) engine.Outc
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return engine.Failed(graph.ClassTimeout, "the module was ended at its deadline")
 	case ctx.Err() != nil:
-		return engine.Failed(classCancelled, "the module was ended with the run")
+		return engine.Failed(graph.ClassCancelled, "the module was ended with the run")
 	}
 	switch {
 	case r.stdout.full:

@@ -26,8 +26,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/writ-dev/writ/artifact"
@@ -80,7 +78,7 @@ var _ engine.Port = (*Port)(nil)
 func New(modules map[string]Module) (*Port, error) {
 	checked := make(map[string]Module, len(modules))
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(modules)) {
+	for _, name := range artifact.SortedNames(modules) {
 		m := modules[name]
 		if m.MemoryBytes == 0 {
 			m.MemoryBytes = policy.DefaultMemoryBytes
@@ -126,7 +124,7 @@ func (p *Port) Close(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.closed = true
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(p.programs)) {
+	for _, name := range artifact.SortedNames(p.programs) {
 		problems = append(problems, p.programs[name].close(ctx))
 		delete(p.programs, name)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
+	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/policy"
 )
 
@@ -183,12 +184,12 @@ func TestContextEnds(t *testing.T) {
 		done <- o
 	}()
 	cancel()
-	expectFailure(t, <-done, classCancelled, "the module was ended with the run")
+	expectFailure(t, <-done, graph.ClassCancelled, "the module was ended with the run")
 	o, err := p.Do(ctx, effect(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectFailure(t, o, classCancelled, "")
+	expectFailure(t, o, graph.ClassCancelled, "")
 	flood := port(t, module(floods(2))) // standard error is dropped, and the time is up some day
 	e = effect(t, `{}`)
 	e.Permit.TimeoutMS = 1

@@ -20,7 +20,8 @@ import (
 	"github.com/writ-dev/writ/store"
 )
 
-// Store implements [store.Store] and [store.Remover]. Make one with [New].
+// Store implements [store.Store], [store.Remover] and [store.Inbox]. Make one with
+// [New].
 type Store struct {
 	now func() time.Time
 
@@ -28,6 +29,7 @@ type Store struct {
 	closed bool
 	runs   map[string]*run
 	blobs  map[artifact.Digest]*blob
+	posted uint64 // sequence of the newest message
 }
 
 type run struct {
@@ -38,6 +40,7 @@ type run struct {
 	intents     map[string]store.Intent
 	timers      map[string]time.Time
 	blobs       map[artifact.Digest]bool
+	inbox       []store.Message // oldest first
 }
 
 type blob struct {
@@ -85,6 +88,13 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 	}
 	if err := r.checkIntents(b); err != nil {
 		return err
+	}
+	if err := r.checkTaken(b); err != nil {
+		return err
+	}
+	if len(b.Events) == 0 {
+		r.take(b.Taken)
+		return nil
 	}
 	summary := r.summary
 	if b.Next == 1 {
@@ -142,8 +152,10 @@ func (s *Store) keep(r *run, b store.Batch) {
 			r.timers[t.ID] = t.Due.Truncate(time.Millisecond)
 		}
 	}
+	r.take(b.Taken)
 	if r.head.Status.Ended() {
 		clear(r.timers)
+		r.inbox = nil
 	}
 	for _, c := range b.Blobs {
 		s.put(r, c.Digest, c.Bytes)

@@ -19,6 +19,9 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 	if b.Next+uint64(len(b.Events)) > largestSeq {
 		return fmt.Errorf("append to %s: %w: more than %d events", b.Exec, store.ErrInvalid, largestSeq)
 	}
+	if len(b.Events) == 0 {
+		return s.take(ctx, b)
+	}
 	a := &appending{batch: b, now: s.now, cache: s.snapshots}
 	var err error
 	if a.lines, err = lines(b.Events); err != nil {
@@ -247,9 +250,11 @@ func (a *appending) writeBeside(w *writer) error {
 			return err
 		}
 	}
-	if a.run.head.Status.Ended() {
-		_, err := w.dropTimers.exec(run)
+	if err := w.takeMessages(run, a.batch); err != nil {
 		return err
+	}
+	if a.run.head.Status.Ended() {
+		return w.dropOpen(run)
 	}
 	for _, t := range a.batch.Timers {
 		var err error

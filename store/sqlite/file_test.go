@@ -268,8 +268,11 @@ func TestErasedIsOverwritten(t *testing.T) {
 	b.Blobs = []store.Blob{erased}
 	b.Checkpoint = &store.Checkpoint{Seq: 2, Bytes: []byte("checkpoint-to-be-deleted")}
 	mustAppend(t, s, b)
+	if _, err := s.Post(t.Context(), "run", store.Message{ID: "m", Body: []byte("message-to-be-deleted")}); err != nil {
+		t.Fatal(err)
+	}
 	present := func() (found []string) {
-		for _, secret := range []string{string(salt[:]), "text-to-be-deleted", "checkpoint-to-be-deleted"} {
+		for _, secret := range []string{string(salt[:]), "text-to-be-deleted", "checkpoint-to-be-deleted", "message-to-be-deleted"} {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -287,13 +290,13 @@ func TestErasedIsOverwritten(t *testing.T) {
 		}
 		return found
 	}
-	if found := present(); len(found) != 3 {
+	if found := present(); len(found) != 4 {
 		t.Fatalf("before: found %q", found)
 	}
 	if err := s.Erase(t.Context(), salt.Ref()); err != nil {
 		t.Fatal(err)
 	}
-	if found := present(); len(found) != 2 || found[0] == string(salt[:]) {
+	if found := present(); len(found) != 3 || found[0] == string(salt[:]) {
 		t.Errorf("after erasing: found %q", found)
 	}
 	if _, err := s.Delete(t.Context(), "run", true); err != nil {

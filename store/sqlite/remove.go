@@ -17,6 +17,7 @@ var bury = []string{
 	`DELETE FROM log WHERE id BETWEEN ?1<<32 AND (?1<<32)+4294967295`,
 	`DELETE FROM intent WHERE run=?1`,
 	`DELETE FROM timer WHERE run=?1`,
+	`DELETE FROM message WHERE run=?1`,
 	`DELETE FROM blob WHERE id IN (SELECT blob FROM held WHERE run=?1)
 		AND NOT EXISTS (SELECT 1 FROM held WHERE held.blob = blob.id AND held.run <> ?1)`,
 	`DELETE FROM held WHERE run=?1`,

@@ -63,6 +63,13 @@ CREATE TABLE timer (
 	PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timer_due ON timer (due_ms);
+CREATE TABLE message (
+	id   INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: readers go on after the last one they saw
+	run  INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	body BLOB NOT NULL,
+	UNIQUE (run, name)
+) STRICT;
 CREATE TABLE blob (
 	id     INTEGER PRIMARY KEY,
 	digest BLOB NOT NULL UNIQUE,

@@ -53,7 +53,7 @@ type Options struct {
 	MaxPages int              // of the file, 4 KiB each, beyond which it is full; 0 for no limit
 }
 
-// Store implements [store.Store] and [store.Remover].
+// Store implements [store.Store], [store.Remover] and [store.Inbox].
 type Store struct {
 	now       func() time.Time
 	readDB    *sql.DB

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/writ-dev/writ/store"
@@ -23,6 +24,7 @@ type writer struct {
 	setTimer, dropTimer       statement
 	dropTimers                statement
 	putBlob, holdBlob         statement
+	inboxStatements
 
 	known map[string]knownRun // at most maxKnown
 }
@@ -50,7 +52,7 @@ func (w *writer) remember(exec string, run knownRun) {
 const runColumns = `id, seq, digest, status, reason, signed, point, pointsum, lessee, lease_ms, fence, delete_ms`
 
 func (w *writer) statements() map[*statement]string {
-	return map[*statement]string{
+	all := map[*statement]string{
 		&w.begin:        `BEGIN IMMEDIATE`,
 		&w.commit:       `COMMIT`,
 		&w.rollback:     `ROLLBACK`,
@@ -69,6 +71,8 @@ func (w *writer) statements() map[*statement]string {
 		&w.putBlob:      `INSERT INTO blob (digest, bytes) VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes=excluded.bytes WHERE bytes IS NULL`,
 		&w.holdBlob:     `INSERT INTO held (run, blob) SELECT ?, id FROM blob WHERE digest=? ON CONFLICT DO NOTHING`,
 	}
+	maps.Copy(all, w.inboxStatements.statements())
+	return all
 }
 
 func openWriter(ctx context.Context, path string, o Options, steps []string) (*writer, error) {

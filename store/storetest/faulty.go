@@ -41,10 +41,12 @@ type Write struct {
 	N     int    // how many writes came before it, counted across restarts
 	Exec  string // the run
 	Lease bool   // a lease, not a batch
+	Post  bool   // a message, not a batch
 	Batch store.Batch
 }
 
-// FaultyStore passes calls on to a store and makes chosen writes go wrong.
+// FaultyStore passes calls on to a store and makes chosen writes go wrong. It has
+// the inbox of that store, or one that always fails.
 type FaultyStore struct {
 	inner store.Store
 	plan  func(Write) Fault
@@ -160,6 +162,34 @@ func (s *FaultyStore) Lease(ctx context.Context, exec, owner string, ttl time.Du
 		return 0, err
 	}
 	return fence, nil
+}
+
+// Post implements [store.Inbox].
+func (s *FaultyStore) Post(ctx context.Context, exec string, m store.Message) (seq uint64, err error) {
+	box, ok := s.inner.(store.Inbox)
+	if !ok {
+		return 0, fmt.Errorf("%T has no inbox", s.inner)
+	}
+	err = s.write(Write{Exec: exec, Post: true}, func() error {
+		seq, err = box.Post(ctx, exec, m)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return seq, nil
+}
+
+// Posted implements [store.Inbox].
+func (s *FaultyStore) Posted(ctx context.Context, exec string, after uint64, n int) ([]store.Message, error) {
+	if err := s.alive(); err != nil {
+		return nil, err
+	}
+	box, ok := s.inner.(store.Inbox)
+	if !ok {
+		return nil, fmt.Errorf("%T has no inbox", s.inner)
+	}
+	return box.Posted(ctx, exec, after, n)
 }
 
 // Events implements [store.Store].

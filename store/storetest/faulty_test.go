@@ -62,3 +62,38 @@ func TestFaultyLease(t *testing.T) {
 		t.Errorf("the lease of the crashed process: %v", err)
 	}
 }
+
+// TestFaultyInbox makes a message, and then the batch that takes it, go wrong: it
+// is there or it is not, and its effect is there exactly when it is not.
+func TestFaultyInbox(t *testing.T) {
+	for _, fault := range []storetest.Fault{
+		storetest.Refuse, storetest.Full, storetest.Uncertain, storetest.UncertainKept, storetest.CrashBefore, storetest.CrashAfter,
+	} {
+		for n, stored := range map[int]bool{1: true, 2: false} {
+			s := storetest.Faulty(memory.New(nil), storetest.At(n, fault))
+			l := storetest.NewLog(t, "run")
+			if err := s.Append(t.Context(), l.Batch(l.Start())); err != nil {
+				t.Fatal(err)
+			}
+			seq, postErr := s.Post(t.Context(), "run", store.Message{ID: "m"})
+			if n == 2 {
+				step := l.Batch(l.Step("x")...)
+				step.Taken = []uint64{seq}
+				if err := s.Append(t.Context(), step); err == nil {
+					t.Errorf("fault %d of the batch passed", fault)
+				}
+			} else if postErr == nil || seq != 0 {
+				t.Errorf("fault %d of the message passed: %d, %v", fault, seq, postErr)
+			}
+			kept := fault == storetest.UncertainKept || fault == storetest.CrashAfter
+			s.Restart()
+			list, err := s.Posted(t.Context(), "run", 0, 9)
+			if err != nil || (len(list) == 1) != (kept == stored) {
+				t.Errorf("fault %d of write %d: %d messages, %v", fault, n, len(list), err)
+			}
+			if h, err := s.Head(t.Context(), "run"); err != nil || n == 2 && (h.Seq == 4) != kept {
+				t.Errorf("fault %d of write %d: head at %d, %v", fault, n, h.Seq, err)
+			}
+		}
+	}
+}

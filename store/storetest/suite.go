@@ -49,7 +49,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.at += d
 }
 
-// Run tests a store. The store must be a [store.Remover] too.
+// Run tests a store. The store must be a [store.Remover] too. Tests of the inbox
+// are skipped unless it is a [store.Inbox].
 func Run(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name string
@@ -79,6 +80,10 @@ func Run(t *testing.T, open Open) {
 		{"Racers", testRacers},
 		{"ManyRuns", testManyRuns},
 		{"Readers", testReaders},
+		{"Inbox", testInbox},
+		{"Taken", testTaken},
+		{"InboxRefuses", testInboxRefuses},
+		{"Posters", testPosters},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := &Clock{}
@@ -113,6 +118,7 @@ func RunDurable(t *testing.T, open OpenAt) {
 	b.append(first)
 	b.append(fenced(l.Batch(l.Step("one")...), fence))
 	before := b.head("run")
+	next := b.fillInbox()
 	b.close()
 
 	b = reopen()
@@ -122,6 +128,7 @@ func RunDurable(t *testing.T, open OpenAt) {
 	b.wantEvents("run", 4)
 	b.wantBlob("content")
 	b.wantCheckpoint("run", 1, "checkpoint")
+	b.wantInbox(next)
 	if due, err := b.Due(b.ctx(), clock.Now(), 9); err != nil || len(due) != 1 {
 		t.Errorf("due timers: %v, %v", due, err)
 	}
