@@ -82,7 +82,7 @@ func (s *snapshot) whole() {
 // it is its turn to be written; then it is seen whether the run's newest checkpoint
 // is still the one that was compared with.
 func (s *Store) prepareSnapshot(ctx context.Context, b store.Batch, lines []byte) (*snapshot, error) {
-	text, digest := bytes.Clone(b.Checkpoint.Bytes), b.Checkpoint.Digest // valid if there is one
+	text, digest := b.Checkpoint.Bytes, b.Checkpoint.Digest // valid if there is one
 	if digest.IsZero() {
 		digest = artifact.Sum(text)
 	}
