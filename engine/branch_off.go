@@ -43,9 +43,8 @@ func (e *Engine) checkpointAt(ctx context.Context, exec string, seq uint64) (eve
 		if err != nil {
 			return r, nil, err
 		}
-		digest := x.Body.(*event.Checkpointed).Checkpoint
-		data, err := readBlob(ctx, e.c.Store, digest)
-		if err == nil && artifact.Sum(data) != digest {
+		data, err := e.c.Store.Checkpoint(ctx, exec, r.Seq)
+		if err == nil && artifact.Sum(data) != x.Body.(*event.Checkpointed).Checkpoint {
 			err = fmt.Errorf("fork %s at event %d: %w", exec, r.Seq, ErrTampered)
 		}
 		return r, data, err

@@ -158,7 +158,7 @@ func compareRun(t *testing.T, name string, f *runFixture) []string {
 	if err != nil {
 		t.Fatal(name, err)
 	}
-	s := &scripted{t: t, m: NewMachine(def), f: f, content: content{}}
+	s := &scripted{t: t, m: NewMachine(def), f: f, content: newContent()}
 	err = s.run(def)
 	if err != nil {
 		return f.differsError(err)

@@ -31,10 +31,20 @@ func (r *replay) blob(d artifact.Digest, what string) ([]byte, error) {
 }
 
 func (r *replay) content(d artifact.Digest, what string, sum func([]byte) artifact.Digest) ([]byte, error) {
+	return r.held(d, what, sum, func() ([]byte, error) { return r.o.Content.Blob(d) })
+}
+
+// checkpoint gives the checkpoint that an event of the run exec announced.
+func (r *replay) checkpoint(exec string, seq uint64, announced *event.Checkpointed, what string) ([]byte, error) {
+	return r.held(announced.Checkpoint, what, artifact.Sum, func() ([]byte, error) { return r.o.Content.Checkpoint(exec, seq) })
+}
+
+// held reads content and holds it against the digest that the log names.
+func (r *replay) held(d artifact.Digest, what string, sum func([]byte) artifact.Digest, read func() ([]byte, error)) ([]byte, error) {
 	if r.o.Content == nil {
 		return nil, &goneError{d, what}
 	}
-	data, err := r.o.Content.Blob(d)
+	data, err := read()
 	if err != nil {
 		return nil, &goneError{d, what}
 	}
@@ -159,11 +169,12 @@ func (r *replay) infer(seg []event.Event) (Input, error) {
 // whose digest the log has.
 func (r *replay) inferStart(seg []event.Event, started *event.Started) (Happening, error) {
 	s := Start{Exec: seg[0].Exec, Owner: started.Owner, By: started.By, Method: started.Method, Parent: started.Parent}
-	announced, ok := seg[len(seg)-1].Body.(*event.Checkpointed)
+	last := seg[len(seg)-1]
+	announced, ok := last.Body.(*event.Checkpointed)
 	if !ok {
 		return s, &goneError{started.State, "the first checkpoint"}
 	}
-	data, err := r.blob(announced.Checkpoint, "the first checkpoint")
+	data, err := r.checkpoint(s.Exec, last.Seq, announced, "the first checkpoint")
 	if err != nil {
 		return s, err
 	}
@@ -222,7 +233,7 @@ func (r *replay) inferFork(s Start) (Happening, error) {
 	if !ok {
 		return s, fmt.Errorf("replay: the link of the fork names a %s", e.Type)
 	}
-	data, err := r.blob(announced.Checkpoint, "the checkpoint that the fork began from")
+	data, err := r.checkpoint(s.Parent.Exec, s.Parent.Seq, announced, "the checkpoint that the fork began from")
 	if err != nil {
 		return s, err
 	}

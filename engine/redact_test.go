@@ -255,7 +255,7 @@ func TestErasedSalt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoint, err := readBlob(t.Context(), l.store, head.Checkpoint.Digest)
+	checkpoint, err := l.store.Checkpoint(t.Context(), "run", head.Checkpoint.Seq)
 	if err != nil {
 		t.Fatal(err)
 	}

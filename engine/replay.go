@@ -31,10 +31,13 @@ const (
 )
 
 // Content is where a replay finds what the log names by digest: a store, or the
-// files of a dossier.
+// files of a dossier. An error means that the bytes are not there. Whatever it
+// gives is held against the digest.
 type Content interface {
-	// Blob gives the bytes under a digest; an error means that they are not there.
 	Blob(d artifact.Digest) ([]byte, error)
+	// Checkpoint gives the checkpoint that event seq of a run announced: of the run
+	// itself, or of the one that it is a fork of.
+	Checkpoint(exec string, seq uint64) ([]byte, error)
 }
 
 // ReplayOptions say how a log is replayed. Definitions are those that the run
@@ -138,6 +141,11 @@ type storeContent struct {
 
 // Blob implements [Content].
 func (c storeContent) Blob(d artifact.Digest) ([]byte, error) { return readBlob(c.ctx, c.s, d) }
+
+// Checkpoint implements [Content].
+func (c storeContent) Checkpoint(exec string, seq uint64) ([]byte, error) {
+	return c.s.Checkpoint(c.ctx, exec, seq)
+}
 
 // replay is one replay.
 type replay struct {

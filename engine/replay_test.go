@@ -19,11 +19,26 @@ import (
 )
 
 // content is what steps store beside the log.
-type content map[artifact.Digest][]byte
+type content struct {
+	blobs       map[artifact.Digest][]byte
+	checkpoints map[event.Head][]byte // by run and sequence; without digest
+}
+
+func newContent() content {
+	return content{map[artifact.Digest][]byte{}, map[event.Head][]byte{}}
+}
 
 // Blob implements [Content].
 func (c content) Blob(d artifact.Digest) ([]byte, error) {
-	if data, ok := c[d]; ok {
+	if data, ok := c.blobs[d]; ok {
+		return data, nil
+	}
+	return nil, store.ErrNotFound
+}
+
+// Checkpoint implements [Content].
+func (c content) Checkpoint(exec string, seq uint64) ([]byte, error) {
+	if data, ok := c.checkpoints[event.Head{Exec: exec, Seq: seq}]; ok {
 		return data, nil
 	}
 	return nil, store.ErrNotFound
@@ -31,10 +46,10 @@ func (c content) Blob(d artifact.Digest) ([]byte, error) {
 
 func (c content) add(out Out) {
 	for _, b := range out.Blobs {
-		c[b.Digest] = b.Bytes
+		c.blobs[b.Digest] = b.Bytes
 	}
 	if out.Checkpoint != nil {
-		c[artifact.Sum(out.Checkpoint.Bytes)] = out.Checkpoint.Bytes
+		c.checkpoints[event.Head{Exec: out.Events[0].Exec, Seq: out.Checkpoint.Seq}] = out.Checkpoint.Bytes
 	}
 }
 
@@ -274,6 +289,58 @@ func TestForkFromAnyCheckpoint(t *testing.T) {
 	}
 }
 
+// TestReplayOfAFork replays a fork while the run that it began from is there, when
+// its checkpoint was edited, and when it is gone.
+func TestReplayOfAFork(t *testing.T) {
+	d := askingDefinition(t, writing(10))
+	l := newLab(t, map[string]Port{"tool": &counter{}}, d)
+	l.start(d, "run", `{"n":0}`)
+	var announced event.Record
+	for r := range must(t, l.store.Events(t.Context(), "run", 1)) {
+		if r.Type == event.TypeCheckpointed {
+			announced = r
+			break
+		}
+	}
+	if _, err := l.e.Fork(t.Context(), "run", announced.Seq, "fork", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.e.Replay(t.Context(), "fork", ReplayOptions{})
+	if err != nil || !v.Faithful() || !v.Ended {
+		t.Errorf("%v %v %v", err, v.Divergence, v.Unverifiable)
+	}
+	x, err := announced.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := l.store
+	l.store = editing{inner, `{"v":2,"exec":"run"`, `{"v":2,"exec":"ran"`}
+	l.restart(d)
+	v, err = l.e.Replay(t.Context(), "fork", ReplayOptions{})
+	if err != nil || v.Events != 0 || v.Divergence == nil {
+		t.Fatalf("edited: %v, %d events, %v", err, v.Events, v.Unverifiable)
+	}
+	wants(t, "edited", v.Divergence.Cause, "the checkpoint that the fork began from was changed in the store")
+	l.store = inner
+	if _, err := l.store.(store.Remover).Delete(t.Context(), "run", true); err != nil {
+		t.Fatal(err)
+	}
+	l.restart(d)
+	v, err = l.e.Replay(t.Context(), "fork", ReplayOptions{})
+	if err != nil || v.Events != 0 || v.Divergence != nil {
+		t.Errorf("deleted: %v, %d events, %v", err, v.Events, v.Divergence)
+	}
+	wants(t, "deleted", v.Unverifiable, []Unverifiable{{
+		1, x.Body.(*event.Checkpointed).Checkpoint, "the checkpoint that the fork began from is not kept",
+	}})
+	if _, err := l.e.Fork(t.Context(), "run", announced.Seq, "late", "ann"); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("a fork of a deleted run: %v", err)
+	}
+	if _, err := l.e.Status(t.Context(), "run"); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("the status of a deleted run: %v", err)
+	}
+}
+
 func TestPinnedMigratedAbandoned(t *testing.T) {
 	old := define(t, graphText("{/n: number?}", "a: {wait: {event: paid}, set: {/n: 1}, next: d}\nd: {end: =state.n, reads: [/n]}"), packText, Definition{})
 	next := define(t, graphText("{/n: number?}", "a: {wait: {event: paid}, set: {/n: 2}, next: d}\nd: {end: =state.n, reads: [/n]}"), packText, Definition{})
@@ -330,6 +397,9 @@ func (l *lab) everyByte(exec string) string {
 	var b strings.Builder
 	for r := range must(l.t, l.store.Events(context.Background(), exec, 1)) {
 		b.Write(r.Bytes)
+		if data, err := l.store.Checkpoint(context.Background(), exec, r.Seq); err == nil {
+			b.Write(data)
+		}
 		for _, word := range strings.Split(string(r.Bytes), `"`) {
 			if d, err := artifact.ParseDigest(word); err == nil {
 				if data, err := readBlob(context.Background(), l.store, d); err == nil {
@@ -345,7 +415,7 @@ func TestTamperedCheckpointIsRefused(t *testing.T) {
 	d := define(t, graphText("{/n: number?}", "a: {wait: {event: paid}, set: {/n: 1}, next: d}\nd: {end: =state.n, reads: [/n]}"), packText, Definition{})
 	l := newLab(t, nil, d)
 	l.start(d, "run", `{"n":5}`)
-	l.store = editing{l.store}
+	l.store = editing{l.store, `{"n":5}`, `{"n":6}`}
 	l.restart(d)
 	_, err := l.e.Signal(t.Context(), "run", Signal{Name: "paid", ID: "1"})
 	if !errors.Is(err, ErrTampered) {

@@ -18,9 +18,9 @@ func (e *Engine) Status(ctx context.Context, exec string) (Report, error) {
 		return Report{Exec: exec}, err
 	}
 	report := Report{Exec: exec, Status: head.Status, Reason: head.Reason, Head: head.Head}
-	data, err := readBlob(ctx, e.c.Store, head.Checkpoint.Digest)
+	data, err := e.newest(ctx, head)
 	if err != nil {
-		return report, fmt.Errorf("checkpoint of %s: %w", exec, err)
+		return report, err
 	}
 	def, err := e.definitionOf(exec, data, nil)
 	if errors.As(err, &report.Pinned) {
@@ -30,7 +30,7 @@ func (e *Engine) Status(ctx context.Context, exec string) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	if err := e.authentic(ctx, head, data); err != nil {
+	if err := e.authentic(ctx, head); err != nil {
 		return report, err
 	}
 	p, err := NewMachine(def).Restore(data, head.Head)

@@ -51,7 +51,7 @@ func TestSaltOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkpoint, err := readBlob(t.Context(), l.store, head.Checkpoint.Digest)
+		checkpoint, err := l.store.Checkpoint(t.Context(), "run", head.Checkpoint.Seq)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,11 +135,11 @@ func (s *session) load(ctx context.Context, as *Definition) error {
 	if err != nil {
 		return err
 	}
-	data, err := readBlob(ctx, s.e.c.Store, head.Checkpoint.Digest)
+	data, err := s.e.newest(ctx, head)
 	if err != nil {
-		return fmt.Errorf("checkpoint of %s: %w", s.exec, err)
+		return err
 	}
-	if err := s.e.authentic(ctx, head, data); err != nil {
+	if err := s.e.authentic(ctx, head); err != nil {
 		return err
 	}
 	def, err := s.e.definitionOf(s.exec, data, as)
@@ -170,9 +170,21 @@ func readBlob(ctx context.Context, st store.Store, d artifact.Digest) ([]byte, e
 	return io.ReadAll(r)
 }
 
-// authentic holds a checkpoint against the log: the event that announced it names
-// its digest, and is the last one.
-func (e *Engine) authentic(ctx context.Context, head store.Head, data []byte) error {
+// newest reads the checkpoint that a head names.
+func (e *Engine) newest(ctx context.Context, head store.Head) ([]byte, error) {
+	data, err := e.c.Store.Checkpoint(ctx, head.Exec, head.Checkpoint.Seq)
+	if err == nil && artifact.Sum(data) != head.Checkpoint.Digest {
+		err = ErrTampered
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s, checkpoint at event %d: %w", head.Exec, head.Checkpoint.Seq, err)
+	}
+	return data, nil
+}
+
+// authentic holds the newest checkpoint against the log: the event that announced
+// it names its digest, and is the last one.
+func (e *Engine) authentic(ctx context.Context, head store.Head) error {
 	for r, err := range e.c.Store.Events(ctx, head.Exec, head.Checkpoint.Seq) {
 		if err != nil {
 			return err
@@ -182,7 +194,7 @@ func (e *Engine) authentic(ctx context.Context, head store.Head, data []byte) er
 			return err
 		}
 		announced, ok := x.Body.(*event.Checkpointed)
-		if ok && announced.Checkpoint == artifact.Sum(data) && r.Seq == head.Seq && r.Digest == head.Digest || x.Type.Ends() {
+		if ok && announced.Checkpoint == head.Checkpoint.Digest && r.Seq == head.Seq && r.Digest == head.Digest || x.Type.Ends() {
 			return nil
 		}
 		break

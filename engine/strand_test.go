@@ -80,6 +80,11 @@ func (s gated) Events(ctx context.Context, exec string, from uint64) iter.Seq2[e
 	return s.Store.Events(ctx, exec, from)
 }
 
+func (s gated) Checkpoint(ctx context.Context, exec string, seq uint64) ([]byte, error) {
+	s.gate.pass()
+	return s.Store.Checkpoint(ctx, exec, seq)
+}
+
 func (s gated) Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, error) {
 	s.gate.pass()
 	return s.Store.Blob(ctx, d)

@@ -120,7 +120,7 @@ type taintRun struct {
 
 // runTaint drives a machine. Restoring, each step begins from a checkpoint.
 func runTaint(t *rapid.T, d *Definition, answers map[string]uint64, restoring bool) *taintRun {
-	r := &taintRun{calls: map[string]policy.Call{}, wrote: map[string]map[string]bool{}, content: content{}}
+	r := &taintRun{calls: map[string]policy.Call{}, wrote: map[string]map[string]bool{}, content: newContent()}
 	def := *d
 	def.Tools = map[string]Tool{"sink": {Port: "tool", Kind: policy.KindTool, Shape: func(c policy.Call) (policy.Call, error) {
 		id, _ := c.Args.Get("id")

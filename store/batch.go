@@ -45,7 +45,8 @@ type Mark struct {
 	Signed []byte // signed head of the batch's last event; nil for none
 }
 
-// Checkpoint is from where a run continues. Older ones stay readable as blobs.
+// Checkpoint is from where a run continues. Older ones stay readable, see
+// [Store.Checkpoint].
 type Checkpoint struct {
 	Seq    uint64          // the event that announced it, one of the batch
 	Digest artifact.Digest // of Bytes; may be zero in a batch

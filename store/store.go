@@ -60,9 +60,14 @@ type Store interface {
 	// List gives the runs that q asks for, ordered by execution id in byte order.
 	List(ctx context.Context, q Query) iter.Seq2[Summary, error]
 
-	// Blob gives the content stored under a digest: a blob of a batch or a
-	// checkpoint. It fails with [ErrNotFound], and with [ErrDeleted] for content
-	// that was erased.
+	// Checkpoint gives the bytes of the checkpoint that was stored at event seq of
+	// a run, as they were given: the caller holds them against the digest that it
+	// knows. It fails with [ErrNotFound] if there is none at that event, and with
+	// [ErrDeleted] if the run is gone.
+	Checkpoint(ctx context.Context, exec string, seq uint64) ([]byte, error)
+
+	// Blob gives the content of a blob under its digest. It fails with
+	// [ErrNotFound], and with [ErrDeleted] for content that was erased.
 	Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, error)
 }
 

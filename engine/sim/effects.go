@@ -162,6 +162,11 @@ type content struct{ s store.Store }
 // Blob implements [engine.Content].
 func (c content) Blob(d artifact.Digest) ([]byte, error) { return readBlob(c.s, d) }
 
+// Checkpoint implements [engine.Content].
+func (c content) Checkpoint(exec string, seq uint64) ([]byte, error) {
+	return c.s.Checkpoint(context.Background(), exec, seq)
+}
+
 // check holds the finished run against what must be true of every run.
 func (w *world) check() error {
 	p := w.alive.p

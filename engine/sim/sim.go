@@ -253,7 +253,10 @@ func (w *world) restart() error {
 	case err != nil:
 		return w.bearable(err)
 	}
-	data, err := readBlob(w.store, head.Checkpoint.Digest)
+	data, err := w.store.Checkpoint(context.Background(), "run", head.Checkpoint.Seq)
+	if err == nil && artifact.Sum(data) != head.Checkpoint.Digest {
+		err = engine.ErrTampered
+	}
 	if err != nil {
 		return w.bearable(err)
 	}

@@ -248,7 +248,7 @@ func (o *migrateOptions) look(ctx context.Context, s *sqlite.Store, exec string,
 	if err != nil {
 		return m, nil, err
 	}
-	checkpoint, err := readBlob(ctx, s, head.Checkpoint.Digest)
+	checkpoint, err := newestCheckpoint(ctx, s, head)
 	if err != nil {
 		return m, nil, runError(ctx, s, exec, err)
 	}

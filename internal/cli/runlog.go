@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/store"
@@ -142,6 +143,15 @@ func (l *runLog) begin(ctx context.Context, s store.Store, e event.Event) error 
 func (l *runLog) loseState(why string) {
 	l.stateless = true
 	l.notes = append(l.notes, why)
+}
+
+// newestCheckpoint reads the checkpoint that a head names.
+func newestCheckpoint(ctx context.Context, s store.Store, head store.Head) ([]byte, error) {
+	data, err := s.Checkpoint(ctx, head.Exec, head.Checkpoint.Seq)
+	if err == nil && artifact.Sum(data) != head.Checkpoint.Digest {
+		err = engine.ErrTampered
+	}
+	return data, err
 }
 
 func readBlob(ctx context.Context, s store.Store, d artifact.Digest) ([]byte, error) {

@@ -144,7 +144,7 @@ func checkNamed(ctx context.Context, s *sqlite.Store, exec string, digests []art
 
 // saltOf gives the salt of a run's redactions.
 func saltOf(ctx context.Context, s *sqlite.Store, head store.Head) (artifact.Digest, error) {
-	checkpoint, err := readBlob(ctx, s, head.Checkpoint.Digest)
+	checkpoint, err := newestCheckpoint(ctx, s, head)
 	if err != nil {
 		return artifact.Digest{}, runError(ctx, s, head.Exec, err)
 	}

@@ -33,20 +33,20 @@ type Store struct {
 }
 
 type run struct {
-	head    store.Head // without intents
-	events  []event.Record
-	summary store.Summary
-	intents map[string]store.Intent
-	timers  map[string]time.Time
-	blobs   map[artifact.Digest]bool
-	inbox   []store.Message // oldest first
+	head        store.Head // without intents
+	events      []event.Record
+	checkpoints map[uint64][]byte // by the sequence of their event
+	summary     store.Summary
+	intents     map[string]store.Intent
+	timers      map[string]time.Time
+	blobs       map[artifact.Digest]bool
+	inbox       []store.Message // oldest first
 }
 
 type blob struct {
-	bytes      []byte
-	erased     bool
-	checkpoint bool
-	runs       int // that refer to it
+	bytes  []byte
+	erased bool
+	runs   int // that refer to it
 }
 
 // New gives an empty store. The clock decides about leases; nil is time.Now.
@@ -112,10 +112,11 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 
 func newRun(exec string) *run {
 	return &run{
-		head:    store.Head{Head: event.Head{Exec: exec}},
-		intents: map[string]store.Intent{},
-		timers:  map[string]time.Time{},
-		blobs:   map[artifact.Digest]bool{},
+		head:        store.Head{Head: event.Head{Exec: exec}},
+		checkpoints: map[uint64][]byte{},
+		intents:     map[string]store.Intent{},
+		timers:      map[string]time.Time{},
+		blobs:       map[artifact.Digest]bool{},
 	}
 }
 
@@ -159,9 +160,8 @@ func (s *Store) keep(r *run, b store.Batch) {
 	for _, c := range b.Blobs {
 		s.put(r, c.Digest, c.Bytes)
 	}
-	if b.Checkpoint != nil {
-		s.put(r, r.head.Checkpoint.Digest, b.Checkpoint.Bytes)
-		s.blobs[r.head.Checkpoint.Digest].checkpoint = true
+	if c := b.Checkpoint; c != nil {
+		r.checkpoints[c.Seq] = bytes.Clone(c.Bytes)
 	}
 }
 
@@ -211,6 +211,24 @@ func (s *Store) log(exec string) ([]event.Record, error) {
 		return nil, fmt.Errorf("events of %s: %w", exec, store.ErrDeleted)
 	}
 	return r.events, nil
+}
+
+// Checkpoint implements [store.Store].
+func (s *Store) Checkpoint(_ context.Context, exec string, seq uint64) ([]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r, err := s.find(exec)
+	if err != nil {
+		return nil, err
+	}
+	data, ok := r.checkpoints[seq]
+	switch {
+	case !r.head.Deleted.IsZero():
+		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrDeleted)
+	case !ok:
+		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrNotFound)
+	}
+	return bytes.Clone(data), nil
 }
 
 // find gives a run that has events, or had.

@@ -80,7 +80,7 @@ func (s *Store) Erase(_ context.Context, d artifact.Digest) error {
 		return store.ErrClosed
 	}
 	c := s.blobs[d]
-	if c == nil || c.checkpoint {
+	if c == nil {
 		return fmt.Errorf("blob %s: %w", d, store.ErrNotFound)
 	}
 	clear(c.bytes)

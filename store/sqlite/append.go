@@ -1,14 +1,12 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
-	"encoding/binary"
-	"errors"
+	"database/sql/driver"
 	"fmt"
 	"time"
 
-	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/store"
 )
@@ -24,101 +22,148 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 	if len(b.Events) == 0 {
 		return s.take(ctx, b)
 	}
-	a := &appending{batch: b, now: s.now}
+	a := &appending{batch: b, now: s.now, cache: s.snapshots}
+	var err error
+	if a.lines, err = lines(b.Events); err != nil {
+		return err
+	}
 	if b.Next == 1 {
-		var err error
 		if a.start, err = store.Summarize(b.Events[0], store.Head{}); err != nil {
 			return fmt.Errorf("append: %w: %v", store.ErrInvalid, err)
 		}
 	}
 	if b.Checkpoint != nil {
-		var err error
-		if a.point, err = s.prepareSnapshot(ctx, b); err != nil {
+		if a.point, err = s.prepareSnapshot(ctx, b, a.lines); err != nil {
 			return err
 		}
 		c := *b.Checkpoint
-		c.Digest = a.point.digest // so that the committer hashes nothing
+		c.Digest = a.point.digest // so that nothing is hashed while others wait
 		a.batch.Checkpoint = &c
 	}
-	return s.submit(ctx, &request{do: a.do, after: func() { a.remember(s.snapshots) }})
+	return s.submit(ctx, &request{do: a.do, after: a.remember})
 }
 
-// remember keeps the checkpoint for the next one to be compared with. Nothing is
-// kept of a run that waits or has ended: there may be many, for long.
-func (a *appending) remember(c *snapshotCache) {
-	b := a.batch
-	switch {
-	case b.Head.Status == store.Suspended || b.Events[len(b.Events)-1].Type.Ends():
-		c.drop(b.Exec)
-	case a.point == nil:
-	case len(a.point.bytes) < smallest:
-		c.drop(b.Exec)
-	default:
-		c.put(b.Exec, a.point.kept)
+// lines gives events as they are stored, each with a line break behind it, which
+// none has inside.
+func lines(events []event.Record) ([]byte, error) {
+	size := len(events)
+	for _, r := range events {
+		size += len(r.Bytes)
 	}
+	text := make([]byte, 0, size)
+	for _, r := range events {
+		if bytes.IndexByte(r.Bytes, '\n') >= 0 {
+			return nil, fmt.Errorf("append: %w: event %d holds a line break", store.ErrInvalid, r.Seq)
+		}
+		text = append(append(text, r.Bytes...), '\n')
+	}
+	return text, nil
 }
 
 // appending is one batch on its way.
 type appending struct {
 	batch store.Batch
 	now   func() time.Time
+	cache *snapshotCache
+	lines []byte        // the events
 	start store.Summary // of the first batch of a run
 	point *snapshot     // nil without a checkpoint
+
+	run knownRun // after the batch
 }
 
-// do checks everything before it writes anything.
+// remember keeps what the next batch of the run is compared with. Nothing is kept
+// of a run that waits or has ended: there may be many, for long.
+func (a *appending) remember(w *writer) {
+	b := a.batch
+	if b.Head.Status == store.Suspended || b.Events[len(b.Events)-1].Type.Ends() {
+		delete(w.known, b.Exec)
+		a.cache.drop(b.Exec)
+		return
+	}
+	w.remember(b.Exec, a.run)
+	switch {
+	case a.point == nil:
+	case len(a.point.bytes) < smallest:
+		a.cache.drop(b.Exec)
+	default:
+		a.cache.put(b.Exec, a.point.kept)
+	}
+}
+
+// do writes the batch. Whatever forbids it is found before anything is written,
+// except for an intent's key, which is found out by writing it.
 func (a *appending) do(w *writer) error {
 	b := a.batch
-	run, have, err := w.run(b.Exec)
+	newest, err := a.advance(w)
 	if err != nil {
 		return err
 	}
-	after, err := b.Follow(have, a.now())
-	if err != nil {
-		return &refusal{err}
-	}
-	if err := w.checkIntents(run, b); err != nil {
-		return err
-	}
-	if err := w.checkTaken(run, b); err != nil {
-		return err
-	}
-	if run, err = w.makeRun(run, b.Exec); err != nil {
-		return err
-	}
-	if err := w.writeLog(run, after, b); err != nil {
+	if err := a.writeLog(w, newest); err != nil {
 		return err
 	}
 	if b.Next == 1 {
 		s := a.start
-		if _, err := w.setStart.Exec(s.Graph[:], s.Owner, s.Parent, s.Started.UnixMilli(), run); err != nil {
+		if _, err := w.setStart.exec(s.Graph[:], s.Owner, s.Parent, s.Started.UnixMilli(), a.run.id); err != nil {
 			return err
 		}
 	}
-	if a.point != nil {
-		if err := w.writePoint(run, have.Checkpoint.Seq, a.point); err != nil {
-			return err
+	if err := a.writeIntents(w); err != nil {
+		return err
+	}
+	return a.writeBeside(w)
+}
+
+// advance moves the head of the run and gives the sequence of what was its newest
+// checkpoint. A run that is known is moved by one statement, if nothing of it but
+// the head changes and its row is still as it was; else the row is read. As every
+// batch changes the digest, and a lease has an end that only its owner moves, the
+// row is as it was if digest, end and fence are.
+func (a *appending) advance(w *writer) (newest uint64, err error) {
+	b, now := a.batch, a.now()
+	last := b.Events[len(b.Events)-1]
+	if known, ok := w.known[b.Exec]; ok {
+		was := known.head
+		h, err := b.Follow(was, now)
+		if err == nil && h.Status == was.Status && h.Reason == was.Reason && len(b.Head.Signed) == 0 {
+			moved, err := w.moveRun.change(int64(h.Seq), h.Digest[:], int64(h.Checkpoint.Seq), h.Checkpoint.Digest[:], last.AtMS,
+				known.id, was.Digest[:], leaseMS(was), int64(was.Fence))
+			if err != nil || moved {
+				a.run = knownRun{known.id, h}
+				return was.Checkpoint.Seq, err
+			}
 		}
 	}
-	return w.writeBeside(run, after, b)
+	id, was, err := w.run(b.Exec)
+	if err != nil {
+		return 0, err
+	}
+	h, err := b.Follow(was, now)
+	if err != nil {
+		return 0, &refusal{err}
+	}
+	if id, err = w.makeRun(id, b.Exec); err != nil {
+		return 0, err
+	}
+	a.run = knownRun{id, h}
+	_, err = w.setRun.exec(int64(h.Seq), h.Digest[:], int64(h.Checkpoint.Seq), h.Checkpoint.Digest[:], last.AtMS,
+		string(h.Status), h.Reason, h.Signed, id)
+	return was.Checkpoint.Seq, err
 }
 
 // run gives the number and the head of a run, zero if there is none. The head
 // has no intents.
 func (w *writer) run(exec string) (id int64, h store.Head, err error) {
-	id, h, err = scanRun(w.selectRun.QueryRow(exec))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
+	found, err := w.selectRun.row(exec)
+	if err == nil && found != nil {
+		id, h, err = scanRun(found)
 	}
 	h.Exec = exec
 	return id, h, err
 }
 
-// row is what both *sql.Row and *sql.Rows are.
-type row interface{ Scan(...any) error }
-
 // scanRun reads runColumns, and what more was selected after them.
-func scanRun(r row, more ...any) (id int64, h store.Head, err error) {
+func scanRun(r interface{ Scan(...any) error }, more ...any) (id int64, h store.Head, err error) {
 	var digest, pointSum []byte
 	var leaseMS, deleteMS int64
 	err = r.Scan(append([]any{
@@ -136,11 +181,19 @@ func scanRun(r row, more ...any) (id int64, h store.Head, err error) {
 	return id, h, err
 }
 
+// leaseMS is when the lease of a run ends, as it is stored.
+func leaseMS(h store.Head) int64 {
+	if h.Owner == "" {
+		return 0
+	}
+	return h.Expires.UnixMilli()
+}
+
 func (w *writer) makeRun(id int64, exec string) (int64, error) {
 	if id != 0 {
 		return id, nil
 	}
-	result, err := w.insertRun.Exec(exec)
+	result, err := w.insertRun.exec(exec)
 	if err != nil {
 		return 0, err
 	}
@@ -152,75 +205,63 @@ func (w *writer) makeRun(id int64, exec string) (int64, error) {
 
 func key(run int64, seq uint64) int64 { return run<<32 | int64(seq) }
 
-func (w *writer) writeLog(run int64, after store.Head, b store.Batch) error {
-	for _, r := range b.Events {
-		if _, err := w.insertEvent.Exec(key(run, r.Seq), r.Bytes); err != nil {
-			return err
+// writeLog writes the row of the batch: its checkpoint as it was prepared if the
+// run's newest one is still the one that it was compared with, and whole otherwise.
+func (a *appending) writeLog(w *writer, newest uint64) error {
+	args := make([]driver.Value, 9)
+	args[0], args[1] = key(a.run.id, a.batch.Next), a.lines
+	if p := a.point; p != nil {
+		if p.base != 0 && p.follows != newest {
+			p.whole()
 		}
+		copy(args[2:], []driver.Value{int64(p.seq), p.digest[:], int64(p.rank), int64(p.base), int64(p.form), int64(len(p.bytes)), p.data})
 	}
-	last := b.Events[len(b.Events)-1]
-	_, err := w.setRun.Exec(int64(after.Seq), after.Digest[:], string(after.Status), after.Reason, after.Signed,
-		int64(after.Checkpoint.Seq), after.Checkpoint.Digest[:], last.AtMS, run)
+	_, err := w.insertLog.exec(args...)
 	return err
 }
 
-// checkIntents refuses keys that were used and outcomes of what is not open.
-func (w *writer) checkIntents(run int64, b store.Batch) error {
-	const unknown, open, done = -1, 0, 1
-	states := map[string]int{}
-	for _, in := range b.Intents {
-		state, seen := states[in.Key]
-		if !seen {
-			switch err := w.selectIntent.QueryRow(run, in.Key).Scan(&state); {
-			case errors.Is(err, sql.ErrNoRows):
-				state = unknown
-			case err != nil:
-				return err
-			}
-		}
-		if in.Done != (state == open) || state == done {
-			return &refusal{fmt.Errorf("append to %s: %w: an intent is there already, or is not open", b.Exec, store.ErrConflict)}
-		}
-		states[in.Key] = open
-		if in.Done {
-			states[in.Key] = done
-		}
-	}
-	return nil
-}
-
-func (w *writer) writeBeside(run int64, after store.Head, b store.Batch) error {
-	for _, in := range b.Intents {
+// writeIntents fails for keys that were used and for outcomes of what is not open.
+func (a *appending) writeIntents(w *writer) error {
+	for _, in := range a.batch.Intents {
+		var new bool
 		var err error
 		if in.Done {
-			_, err = w.closeIntent.Exec(run, in.Key)
+			new, err = w.closeIntent.change(a.run.id, in.Key)
 		} else {
-			_, err = w.insertIntent.Exec(run, in.Key, int64(in.Seq), 0)
+			new, err = w.insertIntent.change(a.run.id, in.Key, int64(in.Seq))
+		}
+		if err == nil && !new {
+			err = fmt.Errorf("append to %s: %w: an intent is there already, or is not open", a.batch.Exec, store.ErrConflict)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, c := range b.Blobs {
-		if _, err := w.putBlob.Exec(c.Digest[:], nonNil(c.Bytes)); err != nil {
+	return nil
+}
+
+func (a *appending) writeBeside(w *writer) error {
+	run := a.run.id
+	for _, c := range a.batch.Blobs {
+		if _, err := w.putBlob.exec(c.Digest[:], nonNil(c.Bytes)); err != nil {
 			return err
 		}
-		if _, err := w.holdBlob.Exec(run, c.Digest[:]); err != nil {
+		if _, err := w.holdBlob.exec(run, c.Digest[:]); err != nil {
 			return err
 		}
 	}
-	if err := w.takeMessages(run, b.Taken); err != nil {
+	if err := w.takeMessages(run, a.batch); err != nil {
 		return err
 	}
-	if after.Status.Ended() {
+	if a.run.head.Status.Ended() {
 		return w.dropOpen(run)
 	}
-	for _, t := range b.Timers {
+	for _, t := range a.batch.Timers {
 		var err error
 		if t.Stop {
-			_, err = w.dropTimer.Exec(run, t.ID)
+			_, err = w.dropTimer.exec(run, t.ID)
 		} else {
-			_, err = w.setTimer.Exec(run, t.ID, t.Due.UnixMilli())
+			_, err = w.setTimer.exec(run, t.ID, t.Due.UnixMilli())
 		}
 		if err != nil {
 			return err
@@ -237,26 +278,14 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// writePoint stores a checkpoint as it was prepared if the run's newest one is
-// still the one it was compared with, and whole otherwise.
-func (w *writer) writePoint(run int64, newest uint64, p *snapshot) error {
-	if p.base != 0 && p.follows != newest {
-		p.whole()
-	}
-	_, err := w.insertPoint.Exec(key(run, p.kept.seq), pointHash(p.kept.digest), p.kept.digest[:], p.kept.rank,
-		int64(p.base), int64(p.first), int64(p.last), p.form, len(p.kept.bytes), p.data)
-	return err
-}
-
-func pointHash(d artifact.Digest) int64 { return int64(binary.BigEndian.Uint64(d[:8])) }
-
 // Lease implements [store.Store].
 func (s *Store) Lease(ctx context.Context, exec, owner string, ttl time.Duration) (fence uint64, err error) {
 	if err := store.CheckLease(exec, owner); err != nil {
 		return 0, err
 	}
-	err = s.submit(ctx, &request{do: func(w *writer) error {
-		run, have, err := w.run(exec)
+	var run knownRun
+	r := &request{do: func(w *writer) error {
+		id, have, err := w.run(exec)
 		if err != nil {
 			return err
 		}
@@ -264,21 +293,24 @@ func (s *Store) Lease(ctx context.Context, exec, owner string, ttl time.Duration
 		if err != nil {
 			return &refusal{err}
 		}
-		if run == 0 && ttl <= 0 {
+		if id == 0 && ttl <= 0 {
 			return nil // nothing to give up
 		}
-		if run, err = w.makeRun(run, exec); err != nil {
+		if id, err = w.makeRun(id, exec); err != nil {
 			return err
 		}
-		fence = after.Fence
-		ends := int64(0)
-		if after.Owner != "" {
-			ends = after.Expires.UnixMilli()
-		}
-		_, err = w.setLease.Exec(after.Owner, ends, int64(after.Fence), run)
+		run, fence = knownRun{id, after}, after.Fence
+		_, err = w.setLease.exec(after.Owner, leaseMS(after), int64(after.Fence), id)
 		return err
-	}})
-	if err != nil {
+	}}
+	r.after = func(w *writer) {
+		if run.head.Owner != "" {
+			w.remember(exec, run) // whoever has the lease is about to append
+		} else {
+			delete(w.known, exec)
+		}
+	}
+	if err := s.submit(ctx, r); err != nil {
 		return 0, err
 	}
 	return fence, nil
@@ -288,12 +320,3 @@ var _ interface {
 	store.Store
 	store.Remover
 } = (*Store)(nil)
-
-// recordAt gives the record in its place, or ErrDamaged.
-func recordAt(bytes []byte, exec string, seq uint64) (event.Record, error) {
-	r, err := event.Read(bytes)
-	if err != nil || r.Exec != exec || r.Seq != seq {
-		return event.Record{}, fmt.Errorf("event %d of %s: %w", seq, exec, store.ErrDamaged)
-	}
-	return r, nil
-}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/writ-dev/writ/store"
 )
@@ -13,7 +15,7 @@ import (
 // first one wait for long.
 const maxGroup = 512
 
-// request is one write that waits for the committer.
+// request is one write.
 type request struct {
 	// do writes, inside a transaction. An error of type *refusal was found before
 	// anything was written: the other writes of the transaction stand. Any other
@@ -22,8 +24,10 @@ type request struct {
 	// alone asks for a transaction, or none, of its own.
 	alone bool
 	// after runs once the write is durable and before its caller knows.
-	after func()
-	done  chan error
+	after func(w *writer)
+
+	err  error     // what became of it
+	turn chan bool // to whoever waits: err is set, or (true) it is their turn to write
 }
 
 // refusal is a no that left no trace in the transaction.
@@ -31,137 +35,230 @@ type refusal struct{ reason error }
 
 func (r *refusal) Error() string { return r.reason.Error() }
 
-// submit waits for a write. The context counts until the committer has it.
+// queue says whose turn it is to write. There is no goroutine that writes for
+// others: whoever comes while nobody writes is the leader. It takes along whatever
+// is waiting, and when it is done one of those that came meanwhile leads.
+type queue struct {
+	mu      sync.Mutex
+	led     bool // somebody writes
+	closed  bool
+	waiting []*request
+	idle    chan struct{} // if set, closed when nobody writes any more
+}
+
+// join makes r's caller the leader, or lets it wait for its turn.
+func (q *queue) join(r *request) (lead bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false, store.ErrClosed
+	}
+	if !q.led {
+		q.led = true
+		return true, nil
+	}
+	r.turn = make(chan bool, 1)
+	q.waiting = append(q.waiting, r)
+	return false, nil
+}
+
+// leave takes r back, unless it was taken.
+func (q *queue) leave(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.Index(q.waiting, r)
+	if at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	return at >= 0
+}
+
+// take adds to the leader's group what is waiting.
+func (q *queue) take(group []*request) []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.waiting), maxGroup-len(group))
+	group = append(group, q.waiting[:n]...)
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return group
+}
+
+// pass ends the leader's turn. The first one that waits is the next.
+func (q *queue) pass() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) > 0 {
+		next := q.waiting[0]
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+		next.turn <- true
+		return
+	}
+	q.led = false
+	if q.idle != nil {
+		close(q.idle)
+	}
+}
+
+// close refuses what is waiting and what comes, and waits for the leader.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	for _, r := range q.waiting {
+		r.err = store.ErrClosed
+		r.turn <- false
+	}
+	q.waiting = nil
+	if !q.led {
+		q.mu.Unlock()
+		return
+	}
+	q.idle = make(chan struct{})
+	q.mu.Unlock()
+	<-q.idle
+}
+
+// submit gives what became of a write. The context counts until somebody has
+// taken it.
 func (s *Store) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.alive(); err != nil {
+	lead, err := s.queue.join(r)
+	if err != nil {
 		return err
 	}
-	r.done = make(chan error, 1)
-	select {
-	case s.queue <- r:
-		return <-r.done
-	case <-s.closing:
-		return store.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// commit is the committer: it takes what is waiting, writes it, and answers.
-func (s *Store) commit() {
-	defer close(s.closed)
-	for {
+	if !lead {
 		select {
-		case first := <-s.queue:
-			s.writeGroup(s.gather(first))
-		case <-s.closing:
-			for { // whoever is already in the middle of sending
-				select {
-				case r := <-s.queue:
-					s.writeGroup([]*request{r})
-				default:
-					return
-				}
+		case lead = <-r.turn:
+		case <-ctx.Done():
+			if s.queue.leave(r) {
+				return ctx.Err()
 			}
+			lead = <-r.turn
 		}
 	}
+	if lead {
+		s.lead(r)
+	}
+	return r.err
 }
 
-// While the committer gathers a group, it lets others run so many times without
-// anybody coming. After a commit of many, many were woken and are about to come
-// back; after a commit of one, waiting longer would only delay the next.
-const (
-	patienceAlone = 2
-	patienceGroup = 50
-)
+// lead writes the leader's request and what else is waiting.
+func (s *Store) lead(r *request) {
+	group := s.gather(r)
+	s.writer.write(group)
+	s.queue.pass() // first: the next one can write while the others are told
+	for _, other := range group[1:] {
+		other.turn <- false
+	}
+}
 
-// gather takes what is waiting behind the first request. It never waits for a
+// patience is how often the leader lets others run without anybody coming, after
+// a group of many: they were woken and are about to come back. After a group of one,
+// waiting would only delay.
+const patience = 50
+
+// gather takes what is waiting beside the first request. It never waits for a
 // time.
 func (s *Store) gather(first *request) []*request {
-	group := []*request{first}
-	for idle := 0; idle < s.patience && len(group) < maxGroup; {
-		select {
-		case r := <-s.queue:
-			group, idle = append(group, r), 0
-		default:
-			runtime.Gosched()
-			idle++
+	group := s.queue.take([]*request{first})
+	for idle := 0; idle < s.patience && len(group) < maxGroup; idle++ {
+		runtime.Gosched()
+		before := len(group)
+		if group = s.queue.take(group); len(group) > before {
+			idle = 0
 		}
 	}
-	s.patience = patienceAlone
+	s.patience = 0
 	if len(group) > 1 {
-		s.patience = patienceGroup
+		s.patience = patience
 	}
 	return group
 }
 
-// writeGroup writes requests in order. If the transaction fails as a whole, each
-// is tried by itself, so that the one at fault fails alone.
-func (s *Store) writeGroup(group []*request) {
+// write writes requests in order, those that ask for it alone.
+func (w *writer) write(group []*request) {
 	for len(group) > 0 {
 		n := 0
 		for n < len(group) && !group[n].alone {
 			n++
 		}
 		if n == 0 {
-			group[0].done <- explain(group[0].do(s.writer))
+			group[0].err = explain(group[0].do(w))
 			group = group[1:]
 			continue
 		}
-		if !s.writer.transact(group[:n]) {
-			for _, r := range group[:n] {
-				s.writer.transact([]*request{r})
-			}
-		}
+		w.together(group[:n])
 		group = group[n:]
 	}
 }
 
-// transact writes the group in one transaction and answers each request. False
-// means that nothing was stored and nobody was answered, which happens only to
-// groups of more than one.
-func (w *writer) transact(group []*request) bool {
-	ctx := context.Background()
-	answers := make([]error, len(group))
-	undo := func(err error) bool {
-		_, _ = w.rollback.ExecContext(ctx) // fails where SQLite has rolled back already
-		if len(group) > 1 {
-			return false
-		}
-		group[0].done <- explain(err)
-		return true
-	}
-	if _, err := w.begin.ExecContext(ctx); err != nil {
-		return undo(err)
-	}
-	for i, r := range group {
-		err := r.do(w)
-		var no *refusal
+// together writes requests in one transaction. One that makes it fail is tried
+// again by itself, so that it fails alone.
+func (w *writer) together(group []*request) {
+	for {
+		fault := w.transact(group)
 		switch {
-		case errors.As(err, &no):
-			answers[i] = no.reason
-		case err != nil:
-			return undo(err)
+		case fault == nobody:
+			return
+		case fault == everybody:
+			for _, r := range group {
+				w.transact([]*request{r})
+			}
+			return
 		}
+		w.transact([]*request{group[fault]})
+		group = slices.Concat(group[:fault], group[fault+1:])
 	}
-	if _, err := w.commit.ExecContext(ctx); err != nil {
-		if err := explain(err); errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrBusy) {
-			return undo(err)
+}
+
+// At whom a transaction failed, if not at one of its requests.
+const (
+	nobody    = -1
+	everybody = -2
+)
+
+// transact writes the group in one transaction and says what became of each
+// request. Where it gives anything but nobody nothing was stored and nothing was
+// said, which happens only to groups of more than one.
+func (w *writer) transact(group []*request) (fault int) {
+	undo := func(fault int, err error) int {
+		_, _ = w.rollback.exec() // fails where SQLite has rolled back already
+		if len(group) > 1 {
+			return fault
 		}
-		_, _ = w.rollback.ExecContext(ctx)
-		for _, r := range group {
-			r.done <- fmt.Errorf("%w: %v", store.ErrUncertain, err)
+		group[0].err = explain(err)
+		return nobody
+	}
+	if _, err := w.begin.exec(); err != nil {
+		for _, r := range group { // another try each would only take as long
+			r.err = explain(err)
 		}
-		return true
+		return nobody
 	}
 	for i, r := range group {
-		if answers[i] == nil && r.after != nil {
-			r.after()
+		var no *refusal
+		r.err = r.do(w)
+		if errors.As(r.err, &no) {
+			r.err = no.reason
+		} else if r.err != nil {
+			return undo(i, r.err)
 		}
-		r.done <- answers[i]
 	}
-	return true
+	if _, err := w.commit.exec(); err != nil {
+		if err := explain(err); errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrBusy) {
+			return undo(everybody, err)
+		}
+		_, _ = w.rollback.exec()
+		for _, r := range group {
+			r.err = fmt.Errorf("%w: %v", store.ErrUncertain, err)
+		}
+		return nobody
+	}
+	for _, r := range group {
+		if r.err == nil && r.after != nil {
+			r.after(w)
+		}
+	}
+	return nobody
 }

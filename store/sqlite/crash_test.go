@@ -68,6 +68,13 @@ func wantBlob(t *testing.T, s store.Store, text string) {
 	}
 }
 
+func wantCheckpoint(t *testing.T, s store.Store, seq uint64, text string) {
+	t.Helper()
+	if got, err := s.Checkpoint(t.Context(), "run", seq); err != nil || string(got) != text {
+		t.Errorf("checkpoint at event %d: got %.40q, %v; want %.40q", seq, got, err, text)
+	}
+}
+
 // goal is the sequence at which racing processes stop.
 const goal = 120
 

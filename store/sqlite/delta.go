@@ -18,34 +18,50 @@ const window = 32
 
 // difference gives instructions that make target out of source. Its work grows
 // with the sizes of both, and with the changed parts more than with the rest.
+//
+// What stands behind a short change is looked for where it stood before. Only a
+// longer one makes it worth to remember where everything is.
 func difference(source, target []byte) []byte {
-	var out []byte
-	index := indexOf(source)
+	out := make([]byte, 0, 256)
+	var index blockIndex
 	pending := 0 // start of what was found nowhere
-	insert := func(end int) {
-		if pending < end {
-			out = binary.AppendUvarint(out, uint64(end-pending)<<1|1)
-			out = append(out, target[pending:end]...)
-		}
-	}
-	for at := 0; at+window <= len(target); {
-		from, ok := index.find(source, target[at:at+window])
-		if !ok {
-			at++
-			continue
-		}
-		for at > pending && from > 0 && source[from-1] == target[at-1] {
-			at, from = at-1, from-1
+	for at, from := 0, 0; ; {
+		if skip, ok := resume(source, target, from, at); ok {
+			at, from = at+skip, from+skip
+		} else {
+			if index.slots == nil {
+				index = indexOf(source)
+			}
+			if at, from, ok = index.search(source, target, pending, at); !ok {
+				break
+			}
 		}
 		n := sharedPrefix(source[from:], target[at:])
-		insert(at)
+		out = appendText(out, target[pending:at])
 		out = binary.AppendUvarint(out, uint64(n)<<1)
 		out = binary.AppendUvarint(out, uint64(from))
-		at += n
+		at, from = at+n, from+n
 		pending = at
 	}
-	insert(len(target))
-	return out
+	return appendText(out, target[pending:])
+}
+
+func appendText(out, text []byte) []byte {
+	if len(text) == 0 {
+		return out
+	}
+	return append(binary.AppendUvarint(out, uint64(len(text))<<1|1), text...)
+}
+
+// resume finds the first place, less than a window ahead, from which on source and
+// target have eight bytes in common.
+func resume(source, target []byte, from, at int) (skip int, ok bool) {
+	for ; skip < window && from+skip+8 <= len(source) && at+skip+8 <= len(target); skip++ {
+		if binary.LittleEndian.Uint64(source[from+skip:]) == binary.LittleEndian.Uint64(target[at+skip:]) {
+			return skip, true
+		}
+	}
+	return skip, false
 }
 
 var errDifference = errors.New("the difference does not fit its source")
@@ -100,6 +116,20 @@ func indexOf(source []byte) blockIndex {
 		}
 	}
 	return x
+}
+
+// search finds the first block of target, from at on, that source has, and how far
+// both agree before it, down to pending.
+func (x blockIndex) search(source, target []byte, pending, at int) (start, from int, ok bool) {
+	for ; at+window <= len(target); at++ {
+		if from, ok = x.find(source, target[at:at+window]); ok {
+			for at > pending && from > 0 && source[from-1] == target[at-1] {
+				at, from = at-1, from-1
+			}
+			return at, from, true
+		}
+	}
+	return 0, 0, false
 }
 
 func (x blockIndex) find(source, block []byte) (from int, ok bool) {

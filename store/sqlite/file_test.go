@@ -178,14 +178,14 @@ func TestSize(t *testing.T) {
 	state := func(i int, changing string) string {
 		return fmt.Sprintf(`{"revision":%d,"state":{"changing":"%s","constant":"%s"},"steps":%d}`, i, changing, constant, i)
 	}
-	states := map[int]string{}
+	states := map[uint64]string{}
 	for i := range 1000 {
 		changing := text(1 << 10)
 		b := l.Batch(l.Step(changing)...)
 		b.Checkpoint = &store.Checkpoint{Seq: b.Next + 2, Bytes: []byte(state(i, changing))}
 		mustAppend(t, s, b)
 		if i%111 == 0 || i == 999 {
-			states[i] = changing
+			states[b.Checkpoint.Seq] = state(i, changing)
 		}
 		if i == 500 { // the second half starts without what was in memory
 			if err := s.Close(); err != nil {
@@ -194,8 +194,8 @@ func TestSize(t *testing.T) {
 			s = openStore(t, path, nil)
 		}
 	}
-	for i, changing := range states {
-		wantBlob(t, s, state(i, changing))
+	for seq, text := range states {
+		wantCheckpoint(t, s, seq, text)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func checkStored(t *testing.T, s store.Store, batches []store.Batch) {
 	}
 	for _, b := range batches[1:] {
 		wantBlob(t, s, string(b.Blobs[0].Bytes))
-		wantBlob(t, s, string(b.Checkpoint.Bytes))
+		wantCheckpoint(t, s, b.Checkpoint.Seq, string(b.Checkpoint.Bytes))
 	}
 }
 

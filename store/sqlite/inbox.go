@@ -2,26 +2,24 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/writ-dev/writ/store"
 )
 
 // inboxStatements are those of the writer that are about messages.
 type inboxStatements struct {
-	selectMessage, countMessages *sql.Stmt
-	insertMessage, takeMessage   *sql.Stmt
-	hasMessage, dropMessages     *sql.Stmt
+	selectMessage, countMessages statement
+	insertMessage, takeMessage   statement
+	dropMessages                 statement
 }
 
-func (i *inboxStatements) statements() map[**sql.Stmt]string {
-	return map[**sql.Stmt]string{
+func (i *inboxStatements) statements() map[*statement]string {
+	return map[*statement]string{
 		&i.selectMessage: `SELECT id FROM message WHERE run=? AND name=?`,
 		&i.countMessages: `SELECT count(*) FROM message WHERE run=?`,
 		&i.insertMessage: `INSERT INTO message (run, name, body) VALUES (?, ?, ?)`,
-		&i.hasMessage:    `SELECT count(*) FROM message WHERE id=? AND run=?`,
 		&i.takeMessage:   `DELETE FROM message WHERE id=? AND run=?`,
 		&i.dropMessages:  `DELETE FROM message WHERE run=?`,
 	}
@@ -47,21 +45,26 @@ func (w *writer) post(exec string, m store.Message) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var id int64
-	switch err := w.selectMessage.QueryRow(run, m.ID).Scan(&id); {
-	case err == nil:
-		return uint64(id), nil
-	case !errors.Is(err, sql.ErrNoRows):
+	var id, count int64
+	there, err := w.selectMessage.row(run, m.ID)
+	if err != nil {
 		return 0, err
 	}
-	count := 0
-	if err := w.countMessages.QueryRow(run).Scan(&count); err != nil {
+	if there != nil {
+		err = there.Scan(&id)
+		return uint64(id), err
+	}
+	counted, err := w.countMessages.row(run)
+	if err != nil {
 		return 0, err
 	}
-	if err := have.Accept(m, count); err != nil {
+	if err := counted.Scan(&count); err != nil {
+		return 0, err
+	}
+	if err := have.Accept(m, int(count)); err != nil {
 		return 0, &refusal{err}
 	}
-	result, err := w.insertMessage.Exec(run, m.ID, nonNil(m.Body))
+	result, err := w.insertMessage.exec(run, m.ID, nonNil(m.Body))
 	if err != nil {
 		return 0, err
 	}
@@ -107,30 +110,18 @@ func (s *Store) take(ctx context.Context, b store.Batch) error {
 		if _, err := b.Follow(have, s.now()); err != nil {
 			return &refusal{err}
 		}
-		if err := w.checkTaken(run, b); err != nil {
-			return err
-		}
-		return w.takeMessages(run, b.Taken)
+		return w.takeMessages(run, b)
 	}})
 }
 
-// checkTaken refuses a batch that takes what is not there.
-func (w *writer) checkTaken(run int64, b store.Batch) error {
-	for _, seq := range b.Taken {
-		there := 0
-		if err := w.hasMessage.QueryRow(int64(seq), run).Scan(&there); err != nil {
-			return err
+// takeMessages fails for a batch that takes what is not there.
+func (w *writer) takeMessages(run int64, b store.Batch) error {
+	for i, seq := range b.Taken {
+		there, err := w.takeMessage.change(int64(seq), run)
+		if err == nil && !there && !slices.Contains(b.Taken[:i], seq) {
+			err = fmt.Errorf("append to %s: %w: message %d is not in the inbox", b.Exec, store.ErrConflict, seq)
 		}
-		if there == 0 {
-			return &refusal{fmt.Errorf("append to %s: %w: message %d is not in the inbox", b.Exec, store.ErrConflict, seq)}
-		}
-	}
-	return nil
-}
-
-func (w *writer) takeMessages(run int64, seqs []uint64) error {
-	for _, seq := range seqs {
-		if _, err := w.takeMessage.Exec(int64(seq), run); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -139,10 +130,10 @@ func (w *writer) takeMessages(run int64, seqs []uint64) error {
 
 // dropOpen removes what nothing waits for once a run has ended.
 func (w *writer) dropOpen(run int64) error {
-	if _, err := w.dropTimers.Exec(run); err != nil {
+	if _, err := w.dropTimers.exec(run); err != nil {
 		return err
 	}
-	_, err := w.dropMessages.Exec(run)
+	_, err := w.dropMessages.exec(run)
 	return err
 }
 

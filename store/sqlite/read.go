@@ -16,14 +16,17 @@ import (
 	"github.com/writ-dev/writ/store"
 )
 
-// page is how many rows are read at a time. Between two pages no transaction is
-// open, so that a slow reader does not keep the log of the file from shrinking.
-const page = 256
+// How much is read at a time. Between two pages no transaction is open, so that a
+// slow reader does not keep the log of the file from shrinking.
+const (
+	page      = 256     // runs of a list, or batches or events of a log
+	pageBytes = 1 << 20 // of a log; a batch that has more is a page by itself
+)
 
 // Events implements [store.Store].
 func (s *Store) Events(ctx context.Context, exec string, from uint64) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
-		run, last, err := s.log(ctx, exec)
+		run, last, err := s.kept(ctx, exec)
 		if err != nil {
 			yield(event.Record{}, err)
 			return
@@ -31,7 +34,7 @@ func (s *Store) Events(ctx context.Context, exec string, from uint64) iter.Seq2[
 		for next := max(from, 1); next <= last; {
 			records, err := s.readPage(ctx, run, exec, next)
 			if err == nil && len(records) == 0 {
-				if _, _, err = s.log(ctx, exec); err == nil {
+				if _, _, err = s.kept(ctx, exec); err == nil {
 					err = fmt.Errorf("event %d of %s: %w", next, exec, store.ErrDamaged)
 				}
 			}
@@ -49,35 +52,62 @@ func (s *Store) Events(ctx context.Context, exec string, from uint64) iter.Seq2[
 	}
 }
 
-// log gives the number and the last sequence of a run whose events are there.
-func (s *Store) log(ctx context.Context, exec string) (run int64, last uint64, err error) {
+// kept gives the number and the last sequence of a run whose log is there.
+func (s *Store) kept(ctx context.Context, exec string) (run int64, last uint64, err error) {
 	run, h, err := s.readRun(ctx, exec)
 	if err == nil && !h.Deleted.IsZero() {
-		err = fmt.Errorf("events of %s: %w", exec, store.ErrDeleted)
+		err = fmt.Errorf("run %s: %w", exec, store.ErrDeleted)
 	}
 	return run, h.Seq, err
 }
 
-func (s *Store) readPage(ctx context.Context, run int64, exec string, from uint64) ([]event.Record, error) {
-	rows, err := s.readDB.QueryContext(ctx, `SELECT bytes FROM event WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?`,
-		key(run, from), key(run, largestSeq), page)
+// readPage gives events from a sequence on: those of the batch that has it, and of
+// batches after that one. None means that the first is not there.
+func (s *Store) readPage(ctx context.Context, run int64, exec string, from uint64) (records []event.Record, err error) {
+	rows, err := s.readDB.QueryContext(ctx, `SELECT id, bytes FROM log
+		WHERE id >= (SELECT max(id) FROM log WHERE id BETWEEN ? AND ?) AND id <= ? ORDER BY id LIMIT ?`,
+		key(run, 1), key(run, from), key(run, largestSeq), page)
 	if err != nil {
 		return nil, explain(err)
 	}
 	defer rows.Close()
-	records := make([]event.Record, 0, page)
-	for rows.Next() {
+	for size := 0; len(records) < page && size < pageBytes && rows.Next(); {
+		var id int64
 		var text []byte
-		if err := rows.Scan(&text); err != nil {
+		if err := rows.Scan(&id, &text); err != nil {
 			return nil, explain(err)
 		}
-		r, err := recordAt(text, exec, from+uint64(len(records)))
-		if err != nil {
+		if records, err = appendRecords(records, text, exec, uint64(id&largestSeq), from); err != nil {
 			return nil, err
+		}
+		size += len(text)
+	}
+	return records, explain(rows.Err())
+}
+
+// appendRecords adds the events of a batch that begins at first, without those
+// before from. Each has to stand in its place.
+func appendRecords(records []event.Record, text []byte, exec string, first, from uint64) ([]event.Record, error) {
+	if next := from + uint64(len(records)); first > next || len(records) > 0 && first != next {
+		return nil, fmt.Errorf("event %d of %s: %w", next, exec, store.ErrDamaged)
+	}
+	for seq := first; len(text) > 0; seq++ {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return nil, fmt.Errorf("event %d of %s: %w", seq, exec, store.ErrDamaged)
+		}
+		line := text[:end:end]
+		text = text[end+1:]
+		if seq < from {
+			continue
+		}
+		r, err := event.Read(line)
+		if err != nil || r.Exec != exec || r.Seq != seq {
+			return nil, fmt.Errorf("event %d of %s: %w", seq, exec, store.ErrDamaged)
 		}
 		records = append(records, r)
 	}
-	return records, explain(rows.Err())
+	return records, nil
 }
 
 // readRun gives a run that has events, or had, without its intents.
@@ -258,7 +288,7 @@ func (s *Store) Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, err
 	err := s.readDB.QueryRowContext(ctx, `SELECT bytes, bytes IS NULL FROM blob WHERE digest=?`, d[:]).Scan(&text, &erased)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return s.checkpoint(ctx, d)
+		return nil, fmt.Errorf("blob %s: %w", d, store.ErrNotFound)
 	case err != nil:
 		return nil, explain(err)
 	case erased:
@@ -267,19 +297,21 @@ func (s *Store) Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, err
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-// checkpoint reads a checkpoint by its digest.
-func (s *Store) checkpoint(ctx context.Context, d artifact.Digest) (io.ReadCloser, error) {
-	var id int64
-	err := s.readDB.QueryRowContext(ctx, `SELECT id FROM point WHERE hash=? AND digest=? LIMIT 1`, pointHash(d), d[:]).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("blob %s: %w", d, store.ErrNotFound)
-	}
-	if err != nil {
-		return nil, explain(err)
-	}
-	h, err := s.readPoint(ctx, id>>32, uint64(id&largestSeq))
+// Checkpoint implements [store.Store].
+func (s *Store) Checkpoint(ctx context.Context, exec string, seq uint64) ([]byte, error) {
+	run, last, err := s.kept(ctx, exec)
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(bytes.NewReader(h.last.bytes)), nil
+	if seq == 0 || seq > last {
+		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrNotFound)
+	}
+	h, err := s.readPoint(ctx, run, seq)
+	if err != nil {
+		if _, _, gone := s.kept(ctx, exec); gone != nil {
+			return nil, gone // meanwhile
+		}
+		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, err)
+	}
+	return h.last.bytes, nil
 }

@@ -1,8 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -14,8 +14,7 @@ import (
 // bury is what makes a tombstone of a run, in order; each takes the run's number.
 // Blobs go when nobody else holds them.
 var bury = []string{
-	`DELETE FROM event WHERE id BETWEEN ?1<<32 AND (?1<<32)+4294967295`,
-	`DELETE FROM point WHERE id BETWEEN ?1<<32 AND (?1<<32)+4294967295`,
+	`DELETE FROM log WHERE id BETWEEN ?1<<32 AND (?1<<32)+4294967295`,
 	`DELETE FROM intent WHERE run=?1`,
 	`DELETE FROM timer WHERE run=?1`,
 	`DELETE FROM message WHERE run=?1`,
@@ -39,7 +38,7 @@ func (s *Store) Delete(ctx context.Context, exec string, force bool) (tomb store
 			return &refusal{err}
 		}
 		return w.bury(run, tomb)
-	}})
+	}, after: func(w *writer) { delete(w.known, exec) }})
 	if err != nil {
 		return store.Head{}, err
 	}
@@ -49,11 +48,11 @@ func (s *Store) Delete(ctx context.Context, exec string, force bool) (tomb store
 
 func (w *writer) bury(run int64, tomb store.Head) error {
 	for _, text := range bury {
-		if _, err := w.conn.ExecContext(context.Background(), text, run); err != nil {
+		if _, err := w.conn.exec(context.Background(), text, run); err != nil {
 			return err
 		}
 	}
-	_, err := w.conn.ExecContext(context.Background(), `UPDATE run SET delete_ms=? WHERE id=?`, tomb.Deleted.UnixMilli(), run)
+	_, err := w.conn.exec(context.Background(), `UPDATE run SET delete_ms=? WHERE id=?`, tomb.Deleted.UnixMilli(), run)
 	return err
 }
 
@@ -62,9 +61,8 @@ func (w *writer) bury(run int64, tomb store.Head) error {
 // is in the way for too long; the next time will do.
 func (s *Store) forget(ctx context.Context) error {
 	return s.submit(ctx, &request{alone: true, do: func(w *writer) error {
-		var busy, inLog, moved int
-		err := w.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &inLog, &moved)
-		if err == nil && busy != 0 {
+		moved, err := w.conn.row(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
+		if err == nil && (moved == nil || moved[0] != int64(0)) {
 			err = fmt.Errorf("deleted, but not yet overwritten: %w", store.ErrBusy)
 		}
 		return err
@@ -108,16 +106,14 @@ func (s *Store) Prune(ctx context.Context, endedBefore time.Time, n int) (int, e
 // Erase implements [store.Remover].
 func (s *Store) Erase(ctx context.Context, d artifact.Digest) error {
 	err := s.submit(ctx, &request{do: func(w *writer) error {
-		var id int64
-		err := w.conn.QueryRowContext(context.Background(), `SELECT id FROM blob WHERE digest=?`, d[:]).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return &refusal{fmt.Errorf("blob %s: %w", d, store.ErrNotFound)}
-		}
+		r, err := w.conn.exec(context.Background(), `UPDATE blob SET bytes=NULL WHERE digest=?`, d[:])
 		if err != nil {
 			return err
 		}
-		_, err = w.conn.ExecContext(context.Background(), `UPDATE blob SET bytes=NULL WHERE id=?`, id)
-		return err
+		if n, err := r.RowsAffected(); n == 0 || err != nil {
+			return &refusal{cmp.Or(err, fmt.Errorf("blob %s: %w", d, store.ErrNotFound))}
+		}
+		return nil
 	}})
 	if err != nil {
 		return err

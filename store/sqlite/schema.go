@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/writ-dev/writ/store"
@@ -15,8 +14,9 @@ const applicationID = 0x77726974 // "writ"
 // (PRAGMA user_version) is the number of those that were applied. What stands
 // here was published and is never changed: a change is one more step.
 //
-// An event and a checkpoint have run<<32|sequence as their key, so that a log is
-// one stretch of a table and needs no index.
+// A batch has run<<32|sequence of its first event as its key, so that a log is one
+// stretch of a table and needs no index. Its columns are in the order in which they
+// are needed: a reader of events never touches a checkpoint.
 var migrations = []string{`
 CREATE TABLE run (
 	id        INTEGER PRIMARY KEY,
@@ -38,23 +38,17 @@ CREATE TABLE run (
 	update_ms INTEGER NOT NULL DEFAULT 0,
 	delete_ms INTEGER NOT NULL DEFAULT 0   -- 0: not deleted
 ) STRICT;
-CREATE TABLE event (
-	id    INTEGER PRIMARY KEY,
-	bytes BLOB NOT NULL
-) STRICT;
-CREATE TABLE point (
+CREATE TABLE log (
 	id     INTEGER PRIMARY KEY,
-	hash   INTEGER NOT NULL,  -- first 8 bytes of digest: a smaller index
-	digest BLOB NOT NULL,
-	rank   INTEGER NOT NULL,  -- number of differences since a whole one
-	base   INTEGER NOT NULL,  -- sequence of the checkpoint that data differs from; 0: none
-	first  INTEGER NOT NULL,  -- data may also quote the events from first to last
-	last   INTEGER NOT NULL,
-	form   INTEGER NOT NULL,
-	size   INTEGER NOT NULL,  -- of the checkpoint
-	data   BLOB NOT NULL
+	bytes  BLOB NOT NULL,     -- the events, each a line
+	point  INTEGER,           -- sequence of the batch's checkpoint; NULL, as what follows: it has none
+	digest BLOB,
+	rank   INTEGER,           -- number of differences since a whole one
+	base   INTEGER,           -- sequence of the checkpoint that data differs from; 0: none
+	form   INTEGER,
+	size   INTEGER,           -- of the checkpoint
+	data   BLOB               -- a difference may also quote bytes
 ) STRICT;
-CREATE INDEX point_hash ON point (hash);
 CREATE TABLE intent (
 	run  INTEGER NOT NULL,
 	key  TEXT NOT NULL,
@@ -92,39 +86,42 @@ CREATE INDEX held_blob ON held (blob);
 // migrate checks whose file it is and of which version, and applies the steps
 // that it lacks. It holds the write lock from the check on, so that of several
 // processes one migrates.
-func migrate(ctx context.Context, conn *sql.Conn, steps []string) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+func migrate(ctx context.Context, conn connection, steps []string) (err error) {
+	if _, err := conn.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			_, _ = conn.exec(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	var id, version, tables int
-	row := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+	var id, version, tables int64
+	found, err := conn.row(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`)
-	if err := row.Scan(&id, &version, &tables); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := found.Scan(&id, &version, &tables); err != nil {
 		return err
 	}
 	switch {
 	case id == 0 && version == 0 && tables == 0: // a new file
 	case id != applicationID || version < 1:
 		return store.ErrForeign
-	case version > len(steps):
+	case version > int64(len(steps)):
 		return fmt.Errorf("%w: it has version %d, this one knows %d", store.ErrTooNew, version, len(steps))
 	}
-	if version < len(steps) {
+	if version < int64(len(steps)) {
 		for _, step := range steps[version:] {
-			if _, err := conn.ExecContext(ctx, step); err != nil {
+			if _, err := conn.exec(ctx, step); err != nil {
 				return err
 			}
 		}
 		mark := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps))
-		if _, err := conn.ExecContext(ctx, mark); err != nil {
+		if _, err := conn.exec(ctx, mark); err != nil {
 			return err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
+	_, err = conn.exec(ctx, "COMMIT")
 	return err
 }

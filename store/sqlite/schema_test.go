@@ -2,17 +2,15 @@ package sqlite
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"errors"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/store"
 	"github.com/writ-dev/writ/store/storetest"
@@ -131,9 +129,9 @@ func TestPragmas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "secure_delete": "1", "application_id": "2003986804"} {
-		var got string
-		if err := s.writer.conn.QueryRowContext(context.Background(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
-			t.Errorf("%s is %q, want %q (%v)", pragma, got, want, err)
+		got, err := s.writer.conn.row(t.Context(), "PRAGMA "+pragma)
+		if err != nil || fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("%s is %v, want %q (%v)", pragma, got, want, err)
 		}
 	}
 	if _, err := s.readDB.Exec(`DELETE FROM run`); err == nil {
@@ -157,7 +155,7 @@ func TestLongHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	const steps = 3*groupSize + 5
-	state, states := strings.Repeat("a long state that grows; ", 100), []string{}
+	state, states := strings.Repeat("a long state that grows; ", 100), map[uint64]string{}
 	for i := range steps {
 		state += strings.Repeat(string(rune('a'+i%26)), 40)
 		b := l.Batch(l.Step("s")...)
@@ -169,20 +167,16 @@ func TestLongHistory(t *testing.T) {
 		if err := s.Append(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		states = append(states, state)
+		states[b.Checkpoint.Seq] = state
 	}
-	for i, want := range states {
-		r, err := stores[1].Blob(t.Context(), artifact.Sum([]byte(want)))
-		if err != nil {
-			t.Fatalf("checkpoint %d: %v", i, err)
-		}
-		got, err := io.ReadAll(r)
+	for seq, want := range states {
+		got, err := stores[1].Checkpoint(t.Context(), "run", seq)
 		if err != nil || string(got) != want {
-			t.Errorf("checkpoint %d: %d bytes, %v", i, len(got), err)
+			t.Errorf("checkpoint at event %d: %d bytes, %v", seq, len(got), err)
 		}
 	}
 	var wholes, deepest int
-	if err := stores[0].readDB.QueryRow(`SELECT count(*) FILTER (WHERE base=0), max(rank) FROM point`).Scan(&wholes, &deepest); err != nil {
+	if err := stores[0].readDB.QueryRow(`SELECT count(*) FILTER (WHERE base=0), max(rank) FROM log`).Scan(&wholes, &deepest); err != nil {
 		t.Fatal(err)
 	}
 	if wholes > 8 || deepest < groupSize {
@@ -198,35 +192,66 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := storetest.NewLog(t, "run")
-	b := l.Batch(append([]event.Record{l.Start()}, l.Step("s")...)...)
-	b.Checkpoint = &store.Checkpoint{Seq: 2, Bytes: []byte("checkpoint")}
-	if err := s.Append(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range []string{
-		`UPDATE point SET data=CAST('chEckpoint' AS BLOB)`,
-		`UPDATE event SET bytes=CAST('{' AS BLOB) WHERE id & 4294967295 = 3`,
-	} {
-		if _, err := s.writer.conn.ExecContext(t.Context(), change); err != nil {
+	state := strings.Repeat("a state; ", 100)
+	for i, records := range [][]event.Record{append([]event.Record{l.Start()}, l.Step("s")...), l.Step("t"), l.Step("u")} {
+		b := l.Batch(records...)
+		b.Checkpoint = &store.Checkpoint{Seq: b.Next + 1, Bytes: fmt.Append(nil, state, i)}
+		if i == 1 {
+			b.Checkpoint.Bytes = append([]byte(state), records[1].Bytes...)
+		}
+		if err := s.Append(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Blob(t.Context(), artifact.Sum([]byte("checkpoint"))); !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("checkpoint: %v", err)
-	}
-	var last error
-	for _, err := range s.Events(t.Context(), "run", 1) {
-		last = err
-	}
-	if !errors.Is(last, store.ErrDamaged) {
-		t.Errorf("events: %v", last)
-	}
-	if _, err := s.writer.conn.ExecContext(t.Context(), `DELETE FROM event WHERE id & 4294967295 >= 3`); err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range s.Events(t.Context(), "run", 3) {
-		if !errors.Is(err, store.ErrDamaged) {
-			t.Errorf("events that are gone: %v", err)
+	change := func(sql string) {
+		t.Helper()
+		if r, err := s.writer.conn.exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		} else if n, err := r.RowsAffected(); err != nil || n != 1 {
+			t.Fatalf("%s: %d rows, %v", sql, n, err)
 		}
 	}
+	events := func(from uint64, want error, good int) {
+		t.Helper()
+		got, last := 0, error(nil)
+		for _, err := range s.Events(t.Context(), "run", from) {
+			if last = err; err == nil {
+				got++
+			}
+		}
+		if !errors.Is(last, want) || got != good {
+			t.Errorf("events from %d: %d, then %v; want %d, then %v", from, got, last, good, want)
+		}
+	}
+	checkpoint := func(seq uint64, want error) {
+		t.Helper()
+		if _, err := s.Checkpoint(t.Context(), "run", seq); !errors.Is(err, want) {
+			t.Errorf("checkpoint at %d: %v, want %v", seq, err, want)
+		}
+	}
+	const third, last = ` WHERE id & 4294967295 = 5`, ` WHERE id & 4294967295 = 8`
+	events(1, nil, 10)
+	checkpoint(9, nil)
+	change(`UPDATE log SET bytes = CAST(replace(bytes, '"seq":6', '"seq":9') AS BLOB)` + third)
+	events(5, store.ErrDamaged, 0)
+	checkpoint(6, store.ErrDamaged) // it quotes the events beside it
+	change(`UPDATE log SET bytes = CAST(replace(bytes, '"seq":9', '"seq":6') AS BLOB)` + third)
+	events(5, nil, 6)
+	checkpoint(6, nil)
+	change(`UPDATE log SET bytes = CAST(substr(bytes, 1, length(bytes)-1) AS BLOB)` + third)
+	events(1, store.ErrDamaged, 0)
+	change(`UPDATE log SET bytes = CAST(bytes || x'0a' AS BLOB)` + third)
+	events(1, nil, 10)
+	change(`UPDATE log SET data = zeroblob(length(data))` + last)
+	checkpoint(9, store.ErrDamaged)
+	checkpoint(6, nil)
+	events(1, nil, 10)
+	change(`DELETE FROM log` + third)
+	events(1, store.ErrDamaged, 0)
+	events(5, store.ErrDamaged, 0)
+	events(8, nil, 3)
+	checkpoint(6, store.ErrNotFound)
+	change(`DELETE FROM log` + last)
+	events(9, store.ErrDamaged, 0)
+	checkpoint(2, nil)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/writ-dev/writ/artifact"
@@ -17,8 +18,8 @@ import (
 
 // A checkpoint holds a run's whole state, and little of it changes from one to
 // the next. So most are stored as a difference from an earlier one of the run,
-// its base. The source of the difference is the base followed by the events of
-// the batch: what changed stands in their patches already.
+// its base. The source of the difference is the base followed by the events beside
+// which it is stored: what changed stands in their patches already.
 //
 // The rank counts the differences since the last checkpoint that is stored
 // whole. The base is the one before, except that each groupSize-th one has the
@@ -51,16 +52,15 @@ type kept struct {
 // snapshot is a checkpoint as it is to be stored.
 type snapshot struct {
 	kept
-	follows     uint64 // the newest checkpoint of the run when this one was prepared
-	base        uint64 // 0 if it is stored whole
-	first, last uint64 // events that the difference may quote
-	form        int
-	data        []byte
+	follows uint64 // the newest checkpoint of the run when this one was prepared
+	base    uint64 // 0 if it is stored whole
+	form    int
+	data    []byte
 }
 
 // whole makes s independent of others.
 func (s *snapshot) whole() {
-	s.base, s.rank, s.first, s.last = 0, 0, 0, 0
+	s.base, s.rank = 0, 0
 	s.form, s.data = formPlain, s.bytes
 	if len(s.bytes) < compressible {
 		return
@@ -78,11 +78,11 @@ func (s *snapshot) whole() {
 	}
 }
 
-// prepareSnapshot encodes the checkpoint of a batch. It works outside of the
-// committer; that checks whether the run's newest checkpoint is still the one
-// that was compared with.
-func (s *Store) prepareSnapshot(ctx context.Context, b store.Batch) (*snapshot, error) {
-	text, digest := bytes.Clone(b.Checkpoint.Bytes), b.Checkpoint.Digest // valid if there is one
+// prepareSnapshot encodes the checkpoint of a batch whose events are lines, before
+// it is its turn to be written; then it is seen whether the run's newest checkpoint
+// is still the one that was compared with.
+func (s *Store) prepareSnapshot(ctx context.Context, b store.Batch, lines []byte) (*snapshot, error) {
+	text, digest := b.Checkpoint.Bytes, b.Checkpoint.Digest // valid if there is one
 	if digest.IsZero() {
 		digest = artifact.Sum(text)
 	}
@@ -108,12 +108,7 @@ func (s *Store) prepareSnapshot(ctx context.Context, b store.Batch) (*snapshot, 
 		p.whole()
 		return p, nil
 	}
-	source := bytes.Clone(base.bytes)
-	for _, r := range b.Events {
-		source = append(source, r.Bytes...)
-	}
-	p.form, p.data = formDiffers, difference(source, text)
-	p.base, p.first, p.last = base.seq, b.Next, b.Next+uint64(len(b.Events))-1
+	p.base, p.form, p.data = base.seq, formDiffers, difference(slices.Concat(base.bytes, lines), text)
 	if len(p.data) > len(text)/2 {
 		p.whole()
 	}
@@ -147,89 +142,82 @@ func (s *Store) readHistory(ctx context.Context, exec string) (history, error) {
 	if err != nil {
 		return history{}, explain(err)
 	}
-	return s.readPoint(ctx, run, uint64(seq))
+	h, err := s.readPoint(ctx, run, uint64(seq))
+	if err != nil {
+		err = fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, err)
+	}
+	return h, err
 }
 
-// storedPoint is a row of the table.
+// storedPoint is the checkpoint of a row.
 type storedPoint struct {
-	seq               uint64
-	digest            []byte
-	rank              int
-	base, first, last uint64
-	form, size        int
-	data              []byte
+	seq        uint64
+	digest     []byte
+	rank       int
+	base       uint64
+	form, size int
+	data       []byte
+	lines      []byte // the events beside it
 }
 
-// readPoint reads a checkpoint by way of its bases.
+// readPoint reads the checkpoint at event seq by way of its bases. It fails with
+// [store.ErrNotFound] if there is none.
 func (s *Store) readPoint(ctx context.Context, run int64, seq uint64) (history, error) {
-	damaged := fmt.Errorf("checkpoint at event %d: %w", seq, store.ErrDamaged)
 	var chain []storedPoint
 	for at := seq; at != 0; {
-		p := storedPoint{seq: at}
-		row := s.readDB.QueryRowContext(ctx, `SELECT digest, rank, base, first, last, form, size, data FROM point WHERE id=?`, key(run, at))
-		err := row.Scan(&p.digest, &p.rank, &p.base, &p.first, &p.last, &p.form, &p.size, &p.data)
-		if errors.Is(err, sql.ErrNoRows) {
-			return history{}, fmt.Errorf("checkpoint at event %d: %w", seq, store.ErrNotFound)
-		}
-		if err != nil {
-			return history{}, explain(err)
-		}
-		if len(chain) > maxRank || p.base >= at || len(p.digest) != len(artifact.Digest{}) {
-			return history{}, damaged
+		p, err := s.readStored(ctx, run, at)
+		switch {
+		case errors.Is(err, store.ErrNotFound) && at != seq:
+			return history{}, fmt.Errorf("%w: its base at event %d is missing", store.ErrDamaged, at)
+		case err != nil:
+			return history{}, err
+		case len(chain) > maxRank || p.base >= at || len(p.digest) != len(artifact.Digest{}):
+			return history{}, store.ErrDamaged
 		}
 		chain = append(chain, p)
 		at = p.base
 	}
 	h := history{}
 	for i := len(chain) - 1; i >= 0; i-- {
-		text, err := s.expand(ctx, run, chain[i], h.last.bytes)
+		text, err := chain[i].expand(h.last.bytes)
 		if err != nil {
 			return history{}, err
 		}
 		h = h.with(kept{seq: chain[i].seq, rank: chain[i].rank, digest: artifact.Digest(chain[i].digest), bytes: text})
 	}
 	if artifact.Sum(h.last.bytes) != h.last.digest {
-		return history{}, damaged
+		return history{}, store.ErrDamaged
 	}
 	return h, nil
 }
 
-// expand gives the content of a row whose base is given.
-func (s *Store) expand(ctx context.Context, run int64, p storedPoint, base []byte) ([]byte, error) {
-	damaged := fmt.Errorf("checkpoint at event %d: %w", p.seq, store.ErrDamaged)
+// readStored reads the row of the batch that has event seq, if the checkpoint of
+// the batch is at that event.
+func (s *Store) readStored(ctx context.Context, run int64, seq uint64) (storedPoint, error) {
+	var p storedPoint
+	row := s.readDB.QueryRowContext(ctx, `SELECT point, digest, rank, base, form, size, data, bytes FROM log
+		WHERE id = (SELECT max(id) FROM log WHERE id BETWEEN ? AND ?) AND point = ?`, key(run, 1), key(run, seq), int64(seq))
+	err := row.Scan(&p.seq, &p.digest, &p.rank, &p.base, &p.form, &p.size, &p.data, &p.lines)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, store.ErrNotFound
+	}
+	return p, explain(err)
+}
+
+// expand gives the content of a checkpoint whose base is given.
+func (p storedPoint) expand(base []byte) (text []byte, err error) {
 	switch p.form {
 	case formPlain:
 		return p.data, nil
 	case formFlate:
-		text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(p.data)), int64(p.size)+1))
-		if err != nil || len(text) != p.size {
-			return nil, damaged
-		}
-		return text, nil
+		text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(p.data)), int64(p.size)+1))
 	case formDiffers:
-		source := bytes.Clone(base)
-		rows, err := s.readDB.QueryContext(ctx, `SELECT bytes FROM event WHERE id BETWEEN ? AND ? ORDER BY id`, key(run, p.first), key(run, p.last))
-		if err != nil {
-			return nil, explain(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var text sql.RawBytes
-			if err := rows.Scan(&text); err != nil {
-				return nil, explain(err)
-			}
-			source = append(source, text...)
-		}
-		if err := rows.Err(); err != nil {
-			return nil, explain(err)
-		}
-		text, err := apply(source, p.data, p.size)
-		if err != nil {
-			return nil, damaged
-		}
-		return text, nil
+		text, err = apply(slices.Concat(base, p.lines), p.data, p.size)
 	}
-	return nil, damaged
+	if err != nil || len(text) != p.size {
+		return nil, store.ErrDamaged
+	}
+	return text, nil
 }
 
 // snapshotCache keeps the histories that were used last, up to a number of
@@ -262,8 +250,8 @@ func (c *snapshotCache) get(exec string) (history, bool) {
 	return e.Value.(*cached).history, true
 }
 
-// put adds a run's newest checkpoint. Those of a run come in order, as the
-// committer is the only one to call it.
+// put adds a run's newest checkpoint. Those of a run come in order, as only the
+// leader calls it.
 func (c *snapshotCache) put(exec string, k kept) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +272,7 @@ func (c *snapshotCache) put(exec string, k kept) {
 }
 
 // fill adds what was read of a run that is not there. It may be out of date by
-// then: the committer notices.
+// then: whoever writes notices.
 func (c *snapshotCache) fill(exec string, h history) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

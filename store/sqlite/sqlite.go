@@ -2,13 +2,14 @@
 // without cgo, safe for several processes on one machine.
 //
 // [Open] gives a [Store]. Reading methods use a pool of connections and never
-// wait for writers. Everything that writes goes to one goroutine, the committer,
-// which puts whatever is waiting into one transaction and syncs it once; so many
-// runs share the cost of a sync, and one run alone pays exactly one. Each write
-// of such a group succeeds or fails by itself.
+// wait for writers. Of those that write, one at a time does it for all: it puts
+// whatever is waiting into one transaction and syncs it once, see commit.go. So
+// many runs share the cost of a sync, and one run alone pays exactly one and
+// changes no goroutine. Each write of such a group succeeds or fails by itself.
 //
 // The file is in WAL mode with synchronous=FULL: what Append acknowledged is on
-// disk. Checkpoints are stored as differences, see snapshot.go.
+// disk. A batch is one row, which has its checkpoint too, as a difference from an
+// earlier one (snapshot.go): what an append costs is the pages that it changes.
 package sqlite
 
 import (
@@ -38,7 +39,7 @@ const (
 const (
 	defaultBusy    = 5 * time.Second
 	readers        = 4        // connections that read
-	walPages       = 4000     // after which the log is moved into the file
+	walPages       = 1000     // after which the log is moved into the file
 	walKeepBytes   = 16 << 20 // of the log's file after that
 	largestRun     = 1<<31 - 1
 	largestSeq     = 1<<32 - 1
@@ -59,12 +60,11 @@ type Store struct {
 	writer    *writer
 	snapshots *snapshotCache
 
-	queue   chan *request
-	closing chan struct{} // closed by Close: nothing enters the queue any more
-	closed  chan struct{} // closed by the committer when it is done
+	queue   queue
+	closing chan struct{} // closed by Close
 	once    sync.Once
 
-	patience int // of the committer, which alone uses it; see gather
+	patience int // of the leader, see gather
 }
 
 // process holds the settings of the driver that are those of the whole process.
@@ -112,17 +112,13 @@ func open(ctx context.Context, path string, o *Options, steps []string) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		now: options.Now, writer: w, snapshots: newSnapshotCache(snapshotMemory),
-		queue: make(chan *request), closing: make(chan struct{}), closed: make(chan struct{}),
-	}
+	s := &Store{now: options.Now, writer: w, snapshots: newSnapshotCache(snapshotMemory), closing: make(chan struct{})}
 	s.readDB, err = sql.Open("sqlite", dsn(path, options.Busy, "query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	s.readDB.SetMaxOpenConns(readers)
 	s.readDB.SetMaxIdleConns(readers)
-	go s.commit()
 	return s, nil
 }
 
@@ -171,13 +167,14 @@ func dsn(path string, busy time.Duration, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String()
 }
 
-// Close finishes the writes that are under way and closes the file, which is
-// whole by itself afterwards. Every later call fails with [store.ErrClosed].
+// Close waits for the writes that are under way and closes the file, which is
+// whole by itself afterwards. Those that nobody has begun, and every later call,
+// fail with [store.ErrClosed].
 func (s *Store) Close() error {
 	var err error
 	s.once.Do(func() {
 		close(s.closing)
-		<-s.closed
+		s.queue.close()
 		// The reader's connections go first: the last one to close removes the log.
 		err = errors.Join(s.readDB.Close(), s.writer.close())
 	})

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,41 +10,61 @@ import (
 	"github.com/writ-dev/writ/store"
 )
 
-// writer is the one connection that writes, with its statements. Only the
-// committer uses it, after it was opened.
+// writer is the one connection that writes, with its statements. Only the leader
+// uses it, after it was opened.
 type writer struct {
-	db   *sql.DB
-	conn *sql.Conn
+	conn connection
 
-	begin, commit, rollback      *sql.Stmt
-	selectRun, insertRun, setRun *sql.Stmt
-	setStart, setLease           *sql.Stmt
-	insertEvent, insertPoint     *sql.Stmt
-	selectIntent, insertIntent   *sql.Stmt
-	closeIntent                  *sql.Stmt
-	setTimer, dropTimer          *sql.Stmt
-	dropTimers                   *sql.Stmt
-	putBlob, holdBlob            *sql.Stmt
+	begin, commit, rollback   statement
+	selectRun, insertRun      statement
+	setRun, moveRun           statement
+	setStart, setLease        statement
+	insertLog                 statement
+	insertIntent, closeIntent statement
+	setTimer, dropTimer       statement
+	dropTimers                statement
+	putBlob, holdBlob         statement
 	inboxStatements
+
+	known map[string]knownRun // at most maxKnown
+}
+
+// knownRun is a run as this process left it. Another one may have written since:
+// what is known saves a look at the row, and is never relied on.
+type knownRun struct {
+	id   int64
+	head store.Head
+}
+
+// maxKnown is how many runs are remembered.
+const maxKnown = 4096
+
+func (w *writer) remember(exec string, run knownRun) {
+	if _, ok := w.known[exec]; !ok && len(w.known) >= maxKnown {
+		for any := range w.known {
+			delete(w.known, any)
+			break
+		}
+	}
+	w.known[exec] = run
 }
 
 const runColumns = `id, seq, digest, status, reason, signed, point, pointsum, lessee, lease_ms, fence, delete_ms`
 
-func (w *writer) statements() map[**sql.Stmt]string {
-	all := map[**sql.Stmt]string{
+func (w *writer) statements() map[*statement]string {
+	all := map[*statement]string{
 		&w.begin:        `BEGIN IMMEDIATE`,
 		&w.commit:       `COMMIT`,
 		&w.rollback:     `ROLLBACK`,
 		&w.selectRun:    `SELECT ` + runColumns + ` FROM run WHERE exec = ?`,
 		&w.insertRun:    `INSERT INTO run (exec) VALUES (?)`,
-		&w.setRun:       `UPDATE run SET seq=?, digest=?, status=?, reason=?, signed=?, point=?, pointsum=?, update_ms=? WHERE id=?`,
+		&w.setRun:       `UPDATE run SET seq=?, digest=?, point=?, pointsum=?, update_ms=?, status=?, reason=?, signed=? WHERE id=?`,
+		&w.moveRun:      `UPDATE run SET seq=?, digest=?, point=?, pointsum=?, update_ms=? WHERE id=? AND digest=? AND lease_ms=? AND fence=? AND delete_ms=0`,
 		&w.setStart:     `UPDATE run SET graph=?, owner=?, parent=?, start_ms=? WHERE id=?`,
 		&w.setLease:     `UPDATE run SET lessee=?, lease_ms=?, fence=? WHERE id=?`,
-		&w.insertEvent:  `INSERT INTO event (id, bytes) VALUES (?, ?)`,
-		&w.insertPoint:  `INSERT INTO point (id, hash, digest, rank, base, first, last, form, size, data) VALUES (?,?,?,?,?,?,?,?,?,?)`,
-		&w.selectIntent: `SELECT done FROM intent WHERE run=? AND key=?`,
-		&w.insertIntent: `INSERT INTO intent (run, key, seq, done) VALUES (?, ?, ?, ?)`,
-		&w.closeIntent:  `UPDATE intent SET done=1 WHERE run=? AND key=?`,
+		&w.insertLog:    `INSERT INTO log (id, bytes, point, digest, rank, base, form, size, data) VALUES (?,?,?,?,?,?,?,?,?)`,
+		&w.insertIntent: `INSERT INTO intent (run, key, seq, done) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING`,
+		&w.closeIntent:  `UPDATE intent SET done=1 WHERE run=? AND key=? AND done=0`,
 		&w.setTimer:     `INSERT INTO timer (run, id, due_ms) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_ms=excluded.due_ms`,
 		&w.dropTimer:    `DELETE FROM timer WHERE run=? AND id=?`,
 		&w.dropTimers:   `DELETE FROM timer WHERE run=?`,
@@ -57,28 +76,24 @@ func (w *writer) statements() map[**sql.Stmt]string {
 }
 
 func openWriter(ctx context.Context, path string, o Options, steps []string) (*writer, error) {
-	db, err := sql.Open("sqlite", dsn(path, o.Busy))
+	w := &writer{known: map[string]knownRun{}}
+	err := w.prepare(ctx, path, o, steps)
 	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	w := &writer{db: db}
-	if err := w.prepare(ctx, o, steps); err != nil {
 		return nil, errors.Join(explain(err), w.close())
 	}
 	return w, nil
 }
 
 // prepare looks at the file before it changes anything about it.
-func (w *writer) prepare(ctx context.Context, o Options, steps []string) (err error) {
-	if w.conn, err = w.db.Conn(ctx); err != nil {
+func (w *writer) prepare(ctx context.Context, path string, o Options, steps []string) (err error) {
+	if w.conn, err = connect(ctx, dsn(path, o.Busy)); err != nil {
 		return err
 	}
 	err = patiently(ctx, o.Busy, func() error {
 		if err := migrate(ctx, w.conn, steps); err != nil {
 			return err
 		}
-		_, err := w.conn.ExecContext(ctx, "PRAGMA journal_mode=WAL")
+		_, err := w.conn.exec(ctx, "PRAGMA journal_mode=WAL")
 		return err
 	})
 	if err != nil {
@@ -96,12 +111,12 @@ func (w *writer) prepare(ctx context.Context, o Options, steps []string) (err er
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count=%d", o.MaxPages))
 	}
 	for _, p := range pragmas {
-		if _, err := w.conn.ExecContext(ctx, "PRAGMA "+p); err != nil {
+		if _, err := w.conn.exec(ctx, "PRAGMA "+p); err != nil {
 			return err
 		}
 	}
-	for stmt, text := range w.statements() {
-		if *stmt, err = w.conn.PrepareContext(ctx, text); err != nil {
+	for s, text := range w.statements() {
+		if *s, err = w.conn.prepare(ctx, text); err != nil {
 			return err
 		}
 	}
@@ -128,13 +143,8 @@ func patiently(ctx context.Context, limit time.Duration, do func() error) error 
 }
 
 func (w *writer) close() error {
-	if w.conn != nil {
-		for stmt := range w.statements() {
-			if *stmt != nil {
-				_ = (*stmt).Close()
-			}
-		}
-		_ = w.conn.Close()
+	for s := range w.statements() {
+		s.close()
 	}
-	return w.db.Close()
+	return w.conn.close()
 }

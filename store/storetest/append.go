@@ -174,7 +174,7 @@ func testLargeBatch(t *testing.T, b *bench) {
 	b.append(checkpoint(batch, large+"!"))
 	b.wantEvents("run", uint64(len(records)))
 	b.wantBlob(large)
-	b.wantBlob(large + "!")
+	b.wantCheckpoint("run", uint64(len(records)), large+"!")
 	b.wantBlob("blob 299")
 	if h := b.head("run"); len(h.Intents) != 300 {
 		t.Errorf("%d open intents", len(h.Intents))
@@ -196,7 +196,7 @@ func testHostileIDs(t *testing.T, b *bench) {
 	}
 	for i, id := range ids {
 		b.wantEvents(id, 4)
-		b.wantBlob(name("checkpoint %d", i))
+		b.wantCheckpoint(id, 1, name("checkpoint %d", i))
 	}
 	var listed []string
 	for s, err := range b.List(b.ctx(), store.Query{}) {
@@ -224,6 +224,8 @@ func testNotFound(t *testing.T, b *bench) {
 	b.wantErr(err, store.ErrNotFound)
 	_, err = b.read("absent")
 	b.wantErr(err, store.ErrNotFound)
+	_, err = b.Checkpoint(b.ctx(), "absent", 1)
+	b.wantErr(err, store.ErrNotFound)
 	for _, err := range b.Events(b.ctx(), "absent", 1) {
 		b.wantErr(err, store.ErrNotFound)
 	}
@@ -232,6 +234,8 @@ func testNotFound(t *testing.T, b *bench) {
 	b.wantErr(b.Erase(b.ctx(), artifact.Sum([]byte("absent"))), store.ErrNotFound)
 	b.lease("leased", "worker", time.Minute) // a lease alone makes no run
 	_, err = b.Head(b.ctx(), "leased")
+	b.wantErr(err, store.ErrNotFound)
+	_, err = b.Checkpoint(b.ctx(), "leased", 0)
 	b.wantErr(err, store.ErrNotFound)
 	for s := range b.List(b.ctx(), store.Query{Deleted: true}) {
 		t.Errorf("listed %q", s.Exec)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -179,7 +180,7 @@ func testBlobs(t *testing.T, b *bench) {
 func testCheckpoints(t *testing.T, b *bench) {
 	l := NewLog(t, "run")
 	b.append(checkpoint(l.Batch(l.Start()), "checkpoint 0"))
-	texts := []string{"checkpoint 0"}
+	texts := map[uint64]string{1: "checkpoint 0"}
 	filler := name("%01000d", 7)
 	for i := range 40 {
 		// Larger and smaller ones, with parts in common and without.
@@ -188,10 +189,14 @@ func testCheckpoints(t *testing.T, b *bench) {
 			text = name("%d", i)
 		}
 		step := l.Batch(l.Step(text)...)
-		b.append(checkpoint(step, text))
-		texts = append(texts, text)
+		step = checkpoint(step, text)
+		if i%5 == 0 {
+			step.Checkpoint.Seq = step.Next + 1 // not always the last event
+		}
+		b.append(step)
+		texts[step.Checkpoint.Seq] = text
 		h := b.head("run")
-		if h.Checkpoint.Seq != h.Seq || h.Checkpoint.Digest != artifact.Sum([]byte(text)) {
+		if h.Checkpoint.Seq != step.Checkpoint.Seq || h.Checkpoint.Digest != artifact.Sum([]byte(text)) {
 			t.Fatalf("checkpoint %+v at event %d", h.Checkpoint, h.Seq)
 		}
 		b.append(l.Batch(l.Step("without a checkpoint")...))
@@ -199,9 +204,28 @@ func testCheckpoints(t *testing.T, b *bench) {
 	if h := b.head("run"); h.Checkpoint.Seq != h.Seq-3 {
 		t.Errorf("checkpoint at %d, log at %d", h.Checkpoint.Seq, h.Seq)
 	}
-	for _, text := range texts {
-		b.wantBlob(text) // older ones too
+	other := NewLog(t, "other") // the same place of another run
+	b.append(checkpoint(other.Batch(other.Start()), "of the other run"))
+	for seq := range l.Head().Seq + 9 {
+		if text, ok := texts[seq]; ok {
+			b.wantCheckpoint("run", seq, text) // older ones too
+			continue
+		}
+		_, err := b.Checkpoint(b.ctx(), "run", seq)
+		b.wantErr(err, store.ErrNotFound)
 	}
+	b.wantCheckpoint("other", 1, "of the other run")
+	if _, err := b.read("of the other run"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a checkpoint as a blob: %v", err)
+	}
+	if _, err := b.Delete(b.ctx(), "run", true); err != nil {
+		t.Fatal(err)
+	}
+	for seq := range uint64(5) {
+		_, err := b.Checkpoint(b.ctx(), "run", seq)
+		b.wantErr(err, store.ErrDeleted)
+	}
+	b.wantCheckpoint("other", 1, "of the other run")
 }
 
 // testAtomicity makes each part of a batch the one that is refused, and checks
@@ -236,14 +260,16 @@ func testAtomicity(t *testing.T, b *bench) {
 		if due, err := b.Due(b.ctx(), b.clock.Now(), 9); err != nil || len(due) != 1 || due[0].ID != "kept" {
 			t.Errorf("%s: timers %v, %v", part, due, err)
 		}
-		for _, text := range []string{"new blob", "after"} {
-			if _, err := b.read(text); err == nil {
-				t.Errorf("%s: %q was stored", part, text)
-			}
+		if _, err := b.read("new blob"); err == nil {
+			t.Errorf("%s: the blob was stored", part)
+		}
+		if _, err := b.Checkpoint(b.ctx(), "run", whole.Checkpoint.Seq); err == nil {
+			t.Errorf("%s: the checkpoint was stored", part)
 		}
 		b.wantEvents("run", 1)
 	}
 	b.append(whole)
 	b.wantEvents("run", 4)
 	b.wantBlob("new blob")
+	b.wantCheckpoint("run", 4, "after")
 }

@@ -106,7 +106,7 @@ func testManyRuns(t *testing.T, b *bench) {
 	for i := range runs {
 		b.wantEvents(name("run-%02d", i), 1+3*steps)
 	}
-	b.wantBlob(name("%d of run-07", steps-1))
+	b.wantCheckpoint("run-07", 1+3*steps, name("%d of run-07", steps-1))
 	b.wantBlob("shared 0")
 }
 

@@ -234,6 +234,14 @@ func (s *FaultyStore) List(ctx context.Context, q store.Query) iter.Seq2[store.S
 	}
 }
 
+// Checkpoint implements [store.Store].
+func (s *FaultyStore) Checkpoint(ctx context.Context, exec string, seq uint64) ([]byte, error) {
+	if err := s.alive(); err != nil {
+		return nil, err
+	}
+	return s.inner.Checkpoint(ctx, exec, seq)
+}
+
 // Blob implements [store.Store].
 func (s *FaultyStore) Blob(ctx context.Context, d artifact.Digest) (io.ReadCloser, error) {
 	if err := s.alive(); err != nil {

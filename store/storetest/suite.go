@@ -127,7 +127,7 @@ func RunDurable(t *testing.T, open OpenAt) {
 	}
 	b.wantEvents("run", 4)
 	b.wantBlob("content")
-	b.wantBlob("checkpoint")
+	b.wantCheckpoint("run", 1, "checkpoint")
 	b.wantInbox(next)
 	if due, err := b.Due(b.ctx(), clock.Now(), 9); err != nil || len(due) != 1 {
 		t.Errorf("due timers: %v, %v", due, err)
@@ -220,6 +220,14 @@ func (b *bench) read(text string) (string, error) {
 	defer r.Close()
 	data, err := io.ReadAll(r)
 	return string(data), err
+}
+
+func (b *bench) wantCheckpoint(exec string, seq uint64, text string) {
+	b.t.Helper()
+	got, err := b.Checkpoint(b.ctx(), exec, seq)
+	if err != nil || string(got) != text {
+		b.t.Errorf("checkpoint at event %d of %s: got %.40q, %v; want %.40q", seq, exec, got, err, text)
+	}
 }
 
 func (b *bench) wantBlob(text string) {
