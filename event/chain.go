@@ -19,6 +19,9 @@ type Head struct {
 type Chain struct {
 	head  Head
 	ended bool
+
+	coder coder
+	made  []Record // what the last records were, see [Record.Sealed]
 }
 
 // NewChain continues the log that ends at head; with Seq 0 it begins one. It
@@ -53,16 +56,26 @@ func (c *Chain) AppendInto(dst []byte, e Event) (Record, []byte, error) {
 		return Record{}, dst, fmt.Errorf("append event %d: the run has ended", c.head.Seq+1)
 	}
 	e.Seq, e.Prev, e.Exec = c.head.Seq+1, c.head.Digest, c.head.Exec
-	all, err := appendEvent(dst, e)
+	all, err := c.coder.event(dst, &e)
 	if err != nil {
 		return Record{}, dst, err
 	}
 	data := all[len(dst):len(all):len(all)]
-	e.Type = e.Body.Type()
-	made := Record{Header: e.Header, Digest: artifact.Sum(data), Bytes: data}
-	r := made
-	r.sealed = &made
+	r := Record{Header: e.Header, Digest: artifact.Sum(data), Bytes: data}
+	r.sealed = c.seal(r)
 	c.head.Seq, c.head.Digest = r.Seq, r.Digest
 	c.ended = e.Type.Ends()
 	return r, all, nil
+}
+
+// recordsAtOnce is how many records a step of a run mostly has.
+const recordsAtOnce = 4
+
+// seal keeps what a record was, together with some that follow.
+func (c *Chain) seal(r Record) *Record {
+	if len(c.made) == cap(c.made) {
+		c.made = make([]Record, 0, recordsAtOnce)
+	}
+	c.made = append(c.made, r)
+	return &c.made[len(c.made)-1]
 }

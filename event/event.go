@@ -160,17 +160,18 @@ func (r Record) Decode() (Event, error) { return Decode(r.Bytes) }
 // the header says. It fails for a value that a reader would refuse: an
 // identifier, text or list that breaks its limit, a free value that is not
 // canonical, a node without visit and attempt.
-func Encode(e Event) ([]byte, error) { return appendEvent(nil, e) }
+func Encode(e Event) ([]byte, error) { return new(coder).event(nil, &e) }
 
-func appendEvent(dst []byte, e Event) ([]byte, error) {
+// event appends the text of e to dst.
+func (c *coder) event(dst []byte, e *Event) ([]byte, error) {
 	if e.Body == nil {
 		return nil, fmt.Errorf("encode event %d: no payload", e.Seq)
 	}
 	e.Type = e.Body.Type()
-	c := coder{buf: dst}
-	e.Header.fields(&c)
+	*c = coder{buf: dst}
+	e.Header.fields(c)
 	c.begin("body")
-	e.Body.fields(&c)
+	e.Body.fields(c)
 	c.end()
 	c.end()
 	if c.err == nil && len(c.buf)-len(dst) > MaxBytes {
