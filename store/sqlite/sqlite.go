@@ -39,7 +39,7 @@ const (
 const (
 	defaultBusy    = 5 * time.Second
 	readers        = 4        // connections that read
-	walPages       = 1000     // after which the log is moved into the file
+	walPages       = 1000     // after which the log is moved into the file, to be written over
 	walKeepBytes   = 16 << 20 // of the log's file after that
 	largestRun     = 1<<31 - 1
 	largestSeq     = 1<<32 - 1
