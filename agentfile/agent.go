@@ -1,10 +1,12 @@
 package agentfile
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
@@ -36,6 +38,8 @@ type Agent struct {
 	Approvers map[string]ed25519.PublicKey
 
 	Warnings []Warning
+
+	doc *artifact.Document // of the file
 }
 
 // Child is a graph that call nodes run.
@@ -63,12 +67,18 @@ type Options struct {
 	// Exists reports whether a name that the file gives is there, for files that
 	// are not read, such as manifests. Nil believes all names.
 	Exists func(name string) bool
+	// Check says what is wrong with a tool, as whoever does its work on this machine
+	// knows: pointers are below the tool, such as /command/program. Nil believes all.
+	Check func(t Tool) []artifact.Problem
 }
 
-// Read reads an agent file. Open gives the content of a file by its name, with
-// forward slashes. The error names every problem that was found, each with its
-// place.
-func Read(source string, open func(name string) ([]byte, error), o Options) (*Agent, error) {
+// Open gives the content of a file by its name, with forward slashes. It is to read
+// no more than limit bytes, and nothing that never ends, such as a device.
+type Open func(name string, limit int) ([]byte, error)
+
+// Read reads an agent file and the files that it names. The error names every
+// problem that was found, each with its place.
+func Read(source string, open Open, o Options) (*Agent, error) {
 	l := &loader{
 		open: open, o: o, dir: path.Dir(source),
 		agent: &Agent{Source: source, Files: map[string][]byte{}, Graphs: map[string]Child{}},
@@ -81,9 +91,10 @@ func Read(source string, open func(name string) ([]byte, error), o Options) (*Ag
 	if l.doc, err = artifact.ParseDocument(data, source); err != nil {
 		return nil, err
 	}
+	l.agent.doc = l.doc
 	r := artifact.NewReader(l.doc)
 	l.read(r)
-	if err := errors.Join(append([]error{r.Err()}, l.problems...)...); err != nil {
+	if err := l.refusal(r.Err()); err != nil {
 		return nil, err
 	}
 	if o.NowMS != 0 {
@@ -94,9 +105,29 @@ func Read(source string, open func(name string) ([]byte, error), o Options) (*Ag
 	return l.agent, nil
 }
 
+// refusal joins all problems: those of the agent file in the order of its text, then
+// those of the files that it names.
+func (l *loader) refusal(first error) error {
+	own := &artifact.DocumentError{Source: l.agent.Source}
+	errs := []error{nil}
+	for _, err := range append([]error{first}, l.problems...) {
+		var document *artifact.DocumentError
+		if errors.As(err, &document) && document.Source == own.Source {
+			own.Problems = append(own.Problems, document.Problems...)
+		} else {
+			errs = append(errs, err)
+		}
+	}
+	if own.Problems != nil {
+		slices.SortStableFunc(own.Problems, func(a, b artifact.Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+		errs[0] = own
+	}
+	return errors.Join(errs...)
+}
+
 // loader reads one agent.
 type loader struct {
-	open     func(name string) ([]byte, error)
+	open     Open
 	o        Options
 	dir      string
 	doc      *artifact.Document
@@ -114,10 +145,12 @@ type placedGraph struct {
 	at       place
 }
 
-// place says where the text of a part is: in a document, below a pointer.
+// place says where the text of a part is: in a file of its own, or in a document
+// below a pointer.
 type place struct {
 	doc    *artifact.Document
 	prefix string
+	whole  bool // a file of its own
 }
 
 func (p place) problem(pointer, text string) artifact.Problem {
@@ -125,14 +158,18 @@ func (p place) problem(pointer, text string) artifact.Problem {
 	if strings.HasPrefix(text, "unknown member") {
 		line, column = p.doc.NamePosition(p.prefix + pointer)
 	}
-	return artifact.Problem{Pointer: p.prefix + pointer, Line: line, Column: column, Text: text}
+	return artifact.Problem{Pointer: p.prefix + pointer, Line: max(1, line), Column: max(1, column), Text: text}
 }
 
-// error moves the problems of a part to where it stands.
+// error gives the problems of a part the place where it stands. Those of a file of
+// its own have theirs.
 func (p place) error(err error) error {
 	var document *artifact.DocumentError
-	if !errors.As(err, &document) {
-		return err
+	switch {
+	case !errors.As(err, &document):
+		return &artifact.DocumentError{Source: p.doc.Source(), Problems: []artifact.Problem{p.problem("", err.Error())}}
+	case p.whole && document.Problems[0].Line > 0:
+		return document
 	}
 	moved := &artifact.DocumentError{Source: p.doc.Source()}
 	for _, x := range document.Problems {
@@ -145,7 +182,7 @@ func (l *loader) file(name string, limit int) ([]byte, error) {
 	if data, ok := l.agent.Files[name]; ok {
 		return data, nil
 	}
-	data, err := l.open(name)
+	data, err := l.open(name, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +198,6 @@ type part struct {
 	data   []byte
 	source string
 	at     place
-	inline bool
 }
 
 // readPart gives the text of a part. Absent fields of an inline part are filled in.
@@ -177,11 +213,7 @@ func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, 
 			f.Report("%s", err)
 			return part{}, false
 		}
-		doc, err := artifact.ParseDocument(data, name)
-		if err != nil { // native packs are no documents; whoever reads it says what is wrong
-			doc = artifact.DocumentOf(artifact.Value{}, name)
-		}
-		return part{data, name, place{doc: doc}, false}, true
+		return part{data, name, place{doc: document(data, name), whole: true}}, true
 	case artifact.KindObject:
 		v := f.Value()
 		for _, m := range defaults {
@@ -189,10 +221,26 @@ func (l *loader) readPart(f artifact.Field, defaults ...artifact.Member) (part, 
 				v = v.With(m.Name, m.Value)
 			}
 		}
-		return part{v.AppendCompact(nil), l.agent.Source, place{l.doc, f.Pointer()}, true}, true
+		return part{v.AppendCompact(nil), l.agent.Source, place{doc: l.doc, prefix: f.Pointer()}}, true
+	case artifact.KindNull:
+		if !f.Present() {
+			return part{}, false // whoever needs it has said so
+		}
 	}
 	f.Report("write the name of a file, or the document itself")
 	return part{}, false
+}
+
+// document parses a file for the places of its parts. A native pack is none, and
+// for what cannot be read whoever reads it says what is wrong.
+func document(data []byte, name string) *artifact.Document {
+	if doc, err := artifact.ParseDocument(data, name); err == nil {
+		return doc
+	}
+	if doc, err := artifact.ParseVersion1(data, name); err == nil {
+		return doc
+	}
+	return artifact.DocumentOf(artifact.Value{}, name)
 }
 
 // resolve gives the name of a file beside the agent file.

@@ -1,7 +1,6 @@
 package agentfile_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 
 // read reads the agent file agent.yaml of a folder that has the given files.
 func read(files map[string]string) (*agentfile.Agent, error) {
-	open := func(name string) ([]byte, error) {
+	open := func(name string, _ int) ([]byte, error) {
 		text, ok := files[name]
 		if !ok {
 			return nil, fmt.Errorf("%s: no such file", name)
@@ -75,6 +74,7 @@ func TestProblems(t *testing.T) {
 		{"handler", "tool: lookup\n      reads: [/n]\n      args: {n: =state.n}\n      set: {/r: =result.r}", "handler: lookup\n      writes: [/r]", `agent.yaml:8:5: node ask runs the handler lookup, which is Go code`},
 		{"no way to do it", "answers: [{result: {r: ok}}]", "write: true", `agent.yaml:20:5: tool lookup: write one of answers, command, http, wasm and claims`},
 		{"another version", "version: 1", "version: 3", `agent.yaml:1:10: version 3 is not known`},
+		{"no room for an answer", "tools:\n  lookup:\n    answers", "models: {m: {max_output_tokens: 0, answers: [{text: a}]}}\ntools:\n  lookup:\n    answers", "agent.yaml:18:33: max_output_tokens is 0, so that no model could answer"},
 		{"missing file", "graph:\n  state", "state: nowhere.json\ngraph:\n  state", `agent.yaml:3:8: nowhere.json: no such file`},
 		{"not granted", "tools: {lookup: {limits: {calls: 2}}}", "models: {}", "agent.yaml:8:5: node ask: the pack has no section tools, so no tool is granted"},
 		{"expired", "  limits: {steps: 5}\n  tools", "  expires: 2020-01-01T00:00:00Z\n  limits: {steps: 5}\n  tools", "agent.yaml:1:1: the pack does not admit the agent: expired at 2020-01-01"},
@@ -89,31 +89,6 @@ func TestProblems(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
-	}
-}
-
-// TestEveryMissingGrantIsNamed covers each kind of node, and called graphs.
-func TestEveryMissingGrantIsNamed(t *testing.T) {
-	full := testdata(t, "full.yaml")
-	for _, grant := range []string{"tools: {fixed: {}}", "exec: {program: {program: /bin/true}}", "http: {request: {hosts: [api.example.com], methods: [GET]}}", "claims: {beliefs: {actions: [read]}}", "retrieve: {handbook: {manifests: [docs/knowledge.yaml]}}", "models: {fast: {}}", "handoffs: {child: {}}"} {
-		if !strings.Contains(full, "  "+grant+"\n") {
-			t.Fatalf("no grant %s", grant)
-		}
-		full = strings.Replace(full, "  "+grant+"\n", "", 1)
-	}
-	_, err := read(map[string]string{"agent.yaml": full, "code.wasm": "module", "keys/publisher.pub": publicKey})
-	var missing *agentfile.GrantError
-	if !errors.As(err, &missing) {
-		t.Fatalf("no missing grants: %v", err)
-	}
-	var nodes []string
-	for _, m := range missing.Missing {
-		nodes = append(nodes, fmt.Sprintf("%s %s %s fix:%v", m.Node, m.Denial.Kind, m.Denial.Name, m.Denial.Fix.YAML != ""))
-	}
-	got := strings.Join(nodes, "\n")
-	want := "a tool fixed fix:true\nb exec program fix:true\nc http request fix:false\nd model fast fix:true\ne handoff child fix:true\ng claims beliefs fix:false\nh retrieve handbook fix:true"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -132,32 +107,36 @@ func TestFullExample(t *testing.T) {
 	if c.Dir != "work" || c.GraceMS != 2000 || a.Tools["program"].Kind() != policy.KindExec {
 		t.Errorf("command %+v", c)
 	}
-	state, err := a.State(artifact.Value{})
+	if needed := a.NeededSecrets(); len(needed) != 1 || needed[0].Handle != "api" || needed[0].Variable != "API_TOKEN" || strings.Join(needed[0].Tools, " ") != "program request" || needed[0].Line == 0 {
+		t.Errorf("secrets %+v", needed)
+	}
+	state, err := a.State(artifact.DocumentOf(artifact.ObjectValue(), "input"))
 	if err != nil || state.String() != `{"n":1}` {
 		t.Errorf("state %s, %v", state, err)
 	}
 }
 
-func TestState(t *testing.T) {
-	text := small + "input: {type: object, required: [n], properties: {n: {type: integer, maximum: 9}}, additionalProperties: false}\n"
-	a, err := read(map[string]string{"agent.yaml": text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for input, want := range map[string]string{
-		`{"n":3}`:        "",
-		`{}`:             `must have the member "n"`,
-		`{"n":10}`:       "/n must be at most 9",
-		`{"n":1,"nn":2}`: `/nn is not a known member; did you mean "n"?`,
-		`[1]`:            "must be an object",
+// TestApprovers: whose decision a signature is never depends on the order in which
+// names are looked at.
+func TestApprovers(t *testing.T) {
+	const k1, k2 = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw="
+	for _, c := range []struct{ approvers, want string }{
+		{"  maria: " + k1 + "\n  john: " + k2, ""},
+		{"  maria: " + k1 + "\n  john: " + k1, "agent.yaml:23:9: approver john has the key of maria, agent.yaml:22:3; write one name for one key"},
+		{"  maria: " + k1 + "\n  Maria: " + k2, `agent.yaml:23:3: approver "Maria" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  maria: " + k1 + "\n  \" maria\\t\": " + k2, `agent.yaml:23:3: approver " maria\t" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  STRASSE: " + k1 + "\n  straſse: " + k2, `agent.yaml:23:3: approver "straſse" is "STRASSE" but for case and blanks, agent.yaml:22:3; write one name for one person`},
+		{"  maria: " + k1 + "\n  MARIA: " + k1, `agent.yaml:23:3: approver "MARIA" is "maria" but for case and blanks, agent.yaml:22:3; write one name for one person` +
+			"\nagent.yaml:23:10: approver MARIA has the key of maria, agent.yaml:22:3; write one name for one key"},
+		{"  maria: abc", "agent.yaml:22:10: approver maria: "},
 	} {
-		v, err := artifact.ParseValue([]byte(input))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = a.State(v)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", input, err, want)
+		a, err := read(map[string]string{"agent.yaml": small + "approvers:\n" + c.approvers + "\n"})
+		if c.want == "" {
+			if err != nil || len(a.Approvers) != 2 {
+				t.Errorf("%v", err)
+			}
+		} else if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Count(err.Error(), "\n") != strings.Count(c.want, "\n") {
+			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
 }

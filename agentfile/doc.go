@@ -3,8 +3,9 @@
 //
 // [Read] reads the file and the files that it names, compiles graph and pack, and
 // holds them against each other: what the graph needs and the pack does not grant
-// is refused here, every missing grant by name, before anything is started.
-// Package local makes a running agent of the result.
+// is refused here, every missing grant by name, before anything is started. Of each
+// node's call the constants are known then, and the values of expressions are not:
+// see [policy.Policy.Foresee]. Package local makes a running agent of the result.
 //
 //	version: 1
 //	id: refund

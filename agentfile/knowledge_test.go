@@ -127,7 +127,8 @@ func TestKnowledgeAndPack(t *testing.T) {
 		{"handbook: {manifests: [docs]}", "", policy.CodeArgumentDenied, "the manifest is not one that the pack names"},
 		{grant, "capability: reading", policy.CodeCapabilityUnavailable, "capability reading is not bound"},
 		{grant, "namespace: docs", policy.CodeCapabilityUnavailable, "the pack has no section namespaces"},
-		{"handbook: {manifests: [docs/knowledge.yaml], when: ['size(args.task) > 100']}", "", "", ""},
+		{"handbook: {manifests: [docs/knowledge.yaml], when: ['size(args.task) > 100']}", "", policy.CodeConditionDenied, "condition \"size(args.task) > 100\" is false"},
+		{"handbook: {manifests: [docs/knowledge.yaml], when: ['size(args.task) > 3']}", "", "", ""},
 		{"handbook: {manifests: [docs/knowledge.yaml], approval: {quorum: 1}}", "", "", ""},
 	} {
 		text := strings.Replace(asking, grant, c.grant, 1)

@@ -2,6 +2,8 @@ package agentfile
 
 import (
 	"crypto/ed25519"
+	"fmt"
+	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/graph"
@@ -37,7 +39,7 @@ func (l *loader) read(r *artifact.Reader) {
 	a.Input = l.readSchema(o.May("input"))
 	a.Initial = readObject(o.May("initial"))
 	a.Secrets = l.readSecrets(o.May("secrets"))
-	a.Approvers = readApprovers(o.May("approvers"))
+	a.Approvers = l.readApprovers(o.May("approvers"))
 	a.Tools = l.readTools(o.May("tools"))
 	a.Models = l.readModels(o.May("models"))
 	a.Knowledge = l.readKnowledge(o.May("knowledge"))
@@ -93,7 +95,7 @@ func (l *loader) readSchema(f artifact.Field) schema.Schema {
 		f.Report("%s", err)
 		return nil
 	}
-	at := place{l.doc, f.Pointer()}
+	at := place{doc: l.doc, prefix: f.Pointer()}
 	list := &artifact.DocumentError{Source: l.doc.Source()}
 	for _, x := range bad.Problems {
 		list.Problems = append(list.Problems, at.problem(x.Pointer, x.Message))
@@ -115,21 +117,42 @@ func (l *loader) readSecrets(f artifact.Field) map[string]string {
 	return secrets
 }
 
-// readApprovers reads the public keys of people whose signatures count.
-func readApprovers(f artifact.Field) map[string]ed25519.PublicKey {
+// readApprovers reads the public keys of people whose signatures count. One key has
+// one name, which the record shows, and names that look alike are one person's.
+func (l *loader) readApprovers(f artifact.Field) map[string]ed25519.PublicKey {
 	approvers := map[string]ed25519.PublicKey{}
 	if !f.Present() {
 		return approvers
 	}
-	for name, field := range f.Map() {
+	named, keyed := map[string]string{}, map[string]string{}
+	for name, field := range f.Members() {
+		if first, ok := named[sameName(name)]; ok {
+			field.ReportName("approver %q is %q but for case and blanks, %s; write one name for one person", name, first, l.lineOf(f, first))
+		} else {
+			named[sameName(name)] = name
+		}
 		key, err := keys.ParsePublic(field.Text())
 		if err != nil {
 			field.Report("approver %s: %s", name, err)
 			continue
 		}
-		approvers[name] = key
+		if first, ok := keyed[string(key)]; ok {
+			field.Report("approver %s has the key of %s, %s; write one name for one key", name, first, l.lineOf(f, first))
+			continue
+		}
+		keyed[string(key)], approvers[name] = name, key
 	}
 	return approvers
+}
+
+// sameName gives what names have in common that differ in case or in the blanks
+// around them only.
+func sameName(name string) string { return strings.ToLower(strings.ToUpper(strings.TrimSpace(name))) }
+
+// lineOf says where a member of a field stands.
+func (l *loader) lineOf(f artifact.Field, name string) string {
+	line, column := l.doc.NamePosition(artifact.PointerTo(f.Pointer(), name))
+	return fmt.Sprintf("%s:%d:%d", l.doc.Source(), line, column)
 }
 
 // Model is what a model node asks.
@@ -161,7 +184,9 @@ func (l *loader) readModels(f artifact.Field) map[string]Model {
 			m.Model = name
 		}
 		if limit := o.May("max_output_tokens"); limit.Present() {
-			m.MaxOutputTokens = limit.Uint64()
+			if m.MaxOutputTokens = limit.Uint64(); m.MaxOutputTokens == 0 && limit.Kind() == artifact.KindNumber {
+				limit.Report("max_output_tokens is 0, so that no model could answer; write at least 1")
+			}
 		}
 		if price := o.May("price"); price.Present() {
 			p := price.Object()

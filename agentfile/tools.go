@@ -82,6 +82,11 @@ func (l *loader) readTools(f artifact.Field) map[string]Tool {
 		}
 		l.readWork(name, o, &t)
 		o.RefuseUnknown()
+		if l.o.Check != nil {
+			for _, p := range l.o.Check(t) {
+				l.refuse(place{doc: l.doc, prefix: field.Pointer()}, p.Pointer, "tool %s: %s", name, p.Text)
+			}
+		}
 		tools[name] = t
 	}
 	return tools

@@ -101,6 +101,19 @@ func ParseDocument(data []byte, source string) (*Document, error) {
 	return d, nil
 }
 
+// ParseYAML is [ParseDocument] for a text that is YAML however it begins: {a: b} is
+// a mapping.
+func ParseYAML(data []byte, source string) (*Document, error) {
+	d := &Document{source: source}
+	if err := d.checkText(data, MaxDocumentBytes); err != nil {
+		return nil, err
+	}
+	if err := d.readYAML(data); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
 // ParseVersion1 reads the JSON text of a version 1 document. It differs from
 // [ParseDocument] in that names may repeat: which of them count is for [Object]
 // and [Field] to say, since a typed object refuses them while in a map and in a

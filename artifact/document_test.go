@@ -147,3 +147,24 @@ func FuzzParseDocument(f *testing.F) {
 		}
 	})
 }
+
+// TestParseYAML: a flow mapping is read although it begins like JSON, and as strictly
+// as any other.
+func TestParseYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		`{a: b, c: [1, yes]}`: `{"a":"b","c":[1,"yes"]}`, "a: {b: 1}": `{"a":{"b":1}}`, `{"a": 1}`: `{"a":1}`,
+		`{a: 1, a: 2}`: `f:1:8: key "a" appears twice, first on line 1; keep one`, "": "f:1:1: document is empty",
+		"{a: \xff}": "f:1:5: text is not UTF-8",
+	} {
+		doc, err := ParseYAML([]byte(text), "f")
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = doc.Value().String()
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -11,18 +11,22 @@ import (
 // that is looked up and narrowed, within a reserved part of the budget.
 func (t *turn) callGraph(th *thread, n *graph.Node) {
 	t.announce(th)
-	child, state, denial, err := t.child(th, n, true)
-	switch {
-	case err != nil:
+	child, state, denial, err := t.child(th, n)
+	if err != nil {
 		t.failNode(th, n, failure{class: graph.ClassInvalid, code: "invalid", text: err.Error()})
-		return
-	case denial != nil:
-		t.failNode(th, n, failure{class: classDenied, code: string(denial.Code), text: denial.Message + " (" + denial.Rule + ")"})
 		return
 	}
 	exec := childExec(t.p.exec, th.node, th.visit, th.attempt)
-	reserve := t.childReserve(n, child)
-	if denial := t.p.ledger.Reserve(exec, policy.Permit{Kind: policy.KindHandoff, Name: n.Name, Reserve: reserve}); denial != nil {
+	if denial == nil {
+		denial = t.permitCall(th, n, exec, state)
+	}
+	var reserve policy.Amount
+	if denial == nil {
+		reserve = t.childReserve(th, n, child)
+		denial = t.p.ledger.Reserve(exec, policy.Permit{Kind: policy.KindHandoff, Name: n.Name, Reserve: reserve})
+	}
+	if denial != nil {
+		t.p.ledger.Release(handoffKey(exec))
 		t.failNode(th, n, failure{class: classDenied, code: string(denial.Code), text: denial.Message + " (" + denial.Rule + ")"})
 		return
 	}
@@ -44,21 +48,30 @@ func (t *turn) callGraph(th *thread, n *graph.Node) {
 	t.out.Calls = append(t.out.Calls, t.callOf(th, n, child, state))
 }
 
+// handoffKey names what is reserved for the call itself, which the limits of its
+// grant count, beside what the called run may use.
+func handoffKey(exec string) string { return "handoff " + exec }
+
+// permitCall asks policy for a call, and counts it.
+func (t *turn) permitCall(th *thread, n *graph.Node, exec string, state artifact.Value) *policy.Denial {
+	permit, denial := t.def.Policy.Authorize(policy.Call{
+		Kind: policy.KindHandoff, Name: n.Name, Graph: t.def.Calls[n.Name].Graph.Digest, Args: state, Taint: t.argsMarks(th, n),
+		NowMS: t.now, Starter: t.p.starter,
+	}, t.p.ledger)
+	if denial != nil {
+		return denial
+	}
+	permit.Reserve = policy.Amount{Calls: permit.Reserve.Calls} // what the called run may use is reserved by itself
+	return t.p.ledger.Reserve(handoffKey(exec), permit)
+}
+
 // child gives the narrowed definition and the initial state of a call.
-func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, artifact.Value, *policy.Denial, error) {
+func (t *turn) child(th *thread, n *graph.Node) (*Definition, artifact.Value, *policy.Denial, error) {
 	state, err := n.EvalArgs(graph.Scope{State: t.view(th).Value, Visit: t.p.visitsAt(n, th.visit)})
 	if err != nil {
 		return nil, state, nil, err
 	}
 	d := t.def.Calls[n.Name]
-	call := policy.Call{
-		Kind: policy.KindHandoff, Name: n.Name, Graph: d.Graph.Digest, Args: state, Taint: t.argsMarks(th, n), NowMS: t.now, Starter: t.p.starter,
-	}
-	if authorize {
-		if _, denial := t.def.Policy.Authorize(call, t.p.ledger); denial != nil {
-			return nil, state, denial, nil
-		}
-	}
 	narrowed, denial := t.def.Policy.Handoff(n.Name, policy.Request(n.Authority.Capabilities, n.Authority.Namespaces))
 	if denial != nil {
 		return nil, state, denial, nil
@@ -70,8 +83,9 @@ func (t *turn) child(th *thread, n *graph.Node, authorize bool) (*Definition, ar
 }
 
 // childReserve gives what is reserved for a call: the most that the child's graph
-// and the node allow, as far as the parent has it.
-func (t *turn) childReserve(n *graph.Node, child *Definition) policy.Amount {
+// and the node allow, as far as the parent has it, and a share of the calls, the
+// units and the time that are left for effects.
+func (t *turn) childReserve(th *thread, n *graph.Node, child *Definition) policy.Amount {
 	left := t.p.ledger.Left()
 	tokens, cost := child.Graph.Limits.MaxTokens, child.Graph.Limits.MaxCostMicros
 	if n.Authority.MaxTokens.Set {
@@ -83,7 +97,10 @@ func (t *turn) childReserve(n *graph.Node, child *Definition) policy.Amount {
 	if left.Tokens.Set {
 		tokens = min(tokens, left.Tokens.Value)
 	}
-	a := policy.Amount{Tokens: tokens}
+	shares := t.beside(th) + 1
+	a := policy.Amount{
+		Tokens: tokens, Calls: left.Calls.Value / shares, Units: left.Units.Value / shares, DurationMS: left.DurationMS.Value / shares,
+	}
 	if have, bounded := left.Cost["USD"]; bounded {
 		cost = min(cost, have)
 	}
@@ -100,7 +117,10 @@ func (t *turn) childLimits(n *graph.Node, reserve policy.Amount) policy.Limits {
 		l.Steps = n.Authority.MaxSteps
 	}
 	left := t.p.ledger.Left()
-	l.Calls, l.Units = left.Calls, left.Units
+	share := func(n uint64, bound artifact.Optional[uint64]) artifact.Optional[uint64] {
+		return artifact.Optional[uint64]{Value: n, Set: bound.Set}
+	}
+	l.Calls, l.Units, l.DurationMS = share(reserve.Calls, left.Calls), share(reserve.Units, left.Units), share(reserve.DurationMS, left.DurationMS)
 	return l
 }
 
@@ -116,7 +136,7 @@ func (t *turn) callOf(th *thread, n *graph.Node, child *Definition, state artifa
 // it, and of which the called run may not have begun.
 func (t *turn) gatherCall(th *thread) {
 	n := t.node(th)
-	child, state, denial, err := t.child(th, n, false)
+	child, state, denial, err := t.child(th, n)
 	switch {
 	case err != nil:
 		t.fail(err)
@@ -146,6 +166,7 @@ func (t *turn) callDone(in CallDone) *Refusal {
 	used := in.Used
 	used.Steps, used.TimeMS = 0, 0
 	t.p.ledger.Settle(in.Exec, used)
+	t.p.ledger.Settle(handoffKey(in.Exec), policy.Amount{})
 	e := &event.CallReturned{Exec: in.Exec, Outcome: in.Outcome, Head: in.Head.Digest, Events: in.Head.Seq, Error: t.text(in.Error), Usage: usageOf(used), Left: t.budget()}
 	result, err := artifact.CanonicalValue(in.Result)
 	if in.Outcome == event.EndTerminated && err == nil && n.Returns != nil {

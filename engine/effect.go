@@ -70,6 +70,7 @@ func (t *turn) workOutCall(th *thread, n *graph.Node) (args artifact.Value, call
 		Kind: tool.Kind, Name: n.Name, Namespace: tool.Namespace, Write: tool.Write, Capability: tool.Capability,
 		Args: args, Contract: tool.Contract, Reserve: tool.Reserve, NowMS: t.now, Starter: t.p.starter,
 	}
+	call.Beside = t.beside(th)
 	if n.Reserve != (graph.Usage{}) {
 		call.Reserve = amountOf(n.Reserve)
 	}
@@ -78,6 +79,20 @@ func (t *turn) workOutCall(th *thread, n *graph.Node) (args artifact.Value, call
 		call, err = tool.Shape(call)
 	}
 	return args, call, err
+}
+
+// beside counts the threads beside one that may yet reserve time: those that walk a
+// branch and hold nothing.
+func (t *turn) beside(th *thread) uint64 {
+	var n uint64
+	for i := range t.p.threads {
+		other := &t.p.threads[i]
+		holds := other.phase == inEffect || other.phase == unknown || other.phase == inCall
+		if other.branch != th.branch && other.phase != forked && !holds {
+			n++
+		}
+	}
+	return n
 }
 
 // authorize reserves what the effect may use and makes its intent durable.

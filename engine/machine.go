@@ -268,6 +268,7 @@ func (t *turn) reopen() {
 		}
 		if th.call != "" {
 			p.ledger.Release(th.call)
+			p.ledger.Release(handoffKey(th.call))
 		}
 		p.ledger.Release(holdKey(th))
 		p.visits[n.Index]--

@@ -421,6 +421,10 @@ func TestTamperedCheckpointIsRefused(t *testing.T) {
 	if !errors.Is(err, ErrTampered) {
 		t.Errorf("an edited checkpoint: %v", err)
 	}
+	all, err := l.e.Verify(t.Context(), "run", nil)
+	if err != nil || len(all[0].Damaged) != 1 || all[0].Damaged[0].What != "the checkpoint was changed in the store" {
+		t.Errorf("verified: %v %+v", err, all[0])
+	}
 }
 
 // TestVerifyFollowsCallsAndSignatures checks a run with a called run: complete with

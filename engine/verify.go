@@ -96,6 +96,7 @@ func (e *Engine) verifyOne(ctx context.Context, exec string, anchors []event.Hea
 	if v.Report, err = event.Verify(records, o); err != nil {
 		return v, returned, err
 	}
+	beside.checkpoint(exec)
 	v.Contents, v.Gone, v.Signed, v.Damaged = beside.contents, beside.gone, beside.signed, beside.damaged
 	ends := last.Body != nil && last.Type.Ends()
 	if v.Intact && (ends && head.Status != statusOf(last.Type) || !ends && head.Status.Ended()) {
@@ -110,10 +111,30 @@ type beside struct {
 	s                      store.Store
 	contents, gone, signed int
 	damaged                []Damage
-	err                    error // of the store
+	newest                 event.Event // that announces a checkpoint
+	err                    error       // of the store
+}
+
+// checkpoint holds the newest announced checkpoint, from which the run goes on,
+// against the log.
+func (b *beside) checkpoint(exec string) {
+	announced, ok := b.newest.Body.(*event.Checkpointed)
+	if !ok {
+		return
+	}
+	data, err := b.s.Checkpoint(b.ctx, exec, b.newest.Seq)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && artifact.Sum(data) != announced.Checkpoint:
+		b.damaged = append(b.damaged, Damage{b.newest.Seq, "the checkpoint was changed in the store"})
+	case err != nil:
+		b.err = cmp.Or(b.err, err)
+	}
 }
 
 func (b *beside) check(e event.Event) {
+	if e.Type == event.TypeCheckpointed {
+		b.newest = e
+	}
 	for _, r := range event.Contents(e.Body) {
 		data, err := b.read(r)
 		switch decided, isDecision := e.Body.(*event.ApprovalDecided); {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/policy"
 )
 
 // Limits of a version 2 graph.
@@ -203,9 +204,7 @@ func (n *NodeDefinition) readWork(o *artifact.Object) {
 		n.Answer = readShape(o.May("answer"))
 		n.Quorum = 1
 		if q := o.May("quorum"); q.Present() {
-			if n.Quorum = q.Uint32(); n.Quorum == 0 {
-				q.Report("quorum: must be at least 1")
-			}
+			n.Quorum = uint32(policy.ReadQuorum(q))
 		}
 	case KindWait:
 		n.readWait(o.Need("wait"))

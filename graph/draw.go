@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/policy"
 )
 
 // maxBends bounds the bends of a drawing, since a long edge has one on every
@@ -113,7 +114,7 @@ func edgeLabel(n *Node, e Edge) string {
 func kindLabel(n *Node) string {
 	switch {
 	case n.Kind == KindWait && n.ForMillis > 0:
-		return "wait " + formatDuration(n.ForMillis)
+		return "wait " + policy.FormatDuration(n.ForMillis)
 	case n.Kind == KindWait && n.Name == "":
 		return "wait until"
 	case n.Failure:
@@ -258,7 +259,7 @@ func Text(c *Compiled) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, version %d, %s\n", c.ID, c.Version, shownDigest(c))
-	fmt.Fprintf(&b, "at most %d steps, %d tokens, %d micro-USD, %s\n", c.Limits.MaxSteps, c.Limits.MaxTokens, c.Limits.MaxCostMicros, formatDuration(c.Limits.TimeoutMillis))
+	b.WriteString(limitWords(c.Limits) + "\n")
 	for l, nodes := range d.levels {
 		b.WriteByte('\n')
 		for _, i := range nodes {
@@ -283,6 +284,25 @@ func Text(c *Compiled) string {
 	return b.String()
 }
 
+// boundless is the least number that stands for no limit: graphs write the largest
+// that fits, such as that of [DefaultLimits].
+const boundless = 1 << 52
+
+func limitWords(l Limits) string {
+	words := fmt.Sprintf("at most %d steps", l.MaxSteps)
+	for _, x := range []struct {
+		most uint64
+		unit string
+	}{{l.MaxTokens, "tokens"}, {l.MaxCostMicros, "micro-USD"}} {
+		if x.most >= boundless {
+			words += ", any number of " + x.unit
+		} else {
+			words += fmt.Sprintf(", %d %s", x.most, x.unit)
+		}
+	}
+	return words + ", " + policy.FormatDuration(l.TimeoutMillis)
+}
+
 func shownDigest(c *Compiled) string {
 	if c.Version == 1 {
 		return c.Digest.Hex()
@@ -300,8 +320,8 @@ func nodeNotes(n *Node) string {
 	note(n.Terminal && n.Kind != KindEnd, "terminal")
 	note(n.Quorum > 1, "%d approvers", n.Quorum)
 	note(n.Retry.Attempts > 1, "%d attempts", n.Retry.Attempts)
-	note(n.TimeoutMillis > 0, "timeout %s", formatDuration(n.TimeoutMillis))
-	note(n.DeadlineMillis > 0, "deadline %s", formatDuration(n.DeadlineMillis))
+	note(n.TimeoutMillis > 0, "timeout %s", policy.FormatDuration(n.TimeoutMillis))
+	note(n.DeadlineMillis > 0, "deadline %s", policy.FormatDuration(n.DeadlineMillis))
 	note(n.MaxVisits > 0, "at most %d visits", n.MaxVisits)
 	note(len(n.Writes) > 0, "writes %s", printable(strings.Join(n.Writes, " ")))
 	if notes == nil {

@@ -137,3 +137,12 @@ func ExampleNewBuilder() {
 	//
 	//   2  done  handler  (terminal)
 }
+
+// A limit that stands for none is not told as a number.
+func TestTextWithoutLimits(t *testing.T) {
+	for _, l := range []Limits{DefaultLimits(), {MaxSteps: 100, MaxTokens: 1<<64 - 1, MaxCostMicros: 1<<64 - 1, TimeoutMillis: 30_000}} {
+		if got, want := limitWords(l), "at most 100 steps, any number of tokens, any number of micro-USD, 30s"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/policy"
 )
 
 // object builds an object in the order of the calls, without what is absent.
@@ -26,7 +27,7 @@ func (o *object) number(name string, n uint64) {
 
 func (o *object) duration(name string, millis uint64) {
 	if millis != 0 {
-		o.put(name, artifact.StringValue(formatDuration(millis)))
+		o.put(name, artifact.StringValue(policy.FormatDuration(millis)))
 	}
 }
 

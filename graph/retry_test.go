@@ -3,6 +3,8 @@ package graph
 import (
 	"slices"
 	"testing"
+
+	"github.com/writ-dev/writ/policy"
 )
 
 func TestRetryDelays(t *testing.T) {
@@ -61,21 +63,24 @@ func TestRetryCovers(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	for text, want := range map[string]uint64{
-		"500ms": 500, "30s": 30_000, "1h30m": 5_400_000, "2d": 172_800_000, "1d1h1m1s1ms": 90_061_001, "0s": 0,
-	} {
-		got, ok := parseDuration(text)
-		if !ok || got != want {
-			t.Errorf("%s gives %d, %v", text, got, ok)
-		}
-		if again, ok := parseDuration(formatDuration(got)); !ok || again != got {
-			t.Errorf("%s is written as %s", text, formatDuration(got))
+func compileSmall(text string) (*Compiled, []Finding, error) {
+	return Compile([]byte(text), "graph.yaml", Options{})
+}
+
+// A graph takes the lengths of time that a pack takes, and no others.
+func TestDurationsAreThoseOfPacks(t *testing.T) {
+	for text, want := range map[string]uint64{"500ms": 500, "30s": 30_000, "1h30m": 5_400_000, "2d": 172_800_000, "90m": 5_400_000} {
+		c, findings, err := compileSmall(small("n: {tool: t, next: e, timeout: " + text + "}" + end))
+		if err != nil || c.Node("n").TimeoutMillis != want {
+			t.Errorf("%s: %v %v, want %d", text, err, findings, want)
 		}
 	}
-	for _, text := range []string{"", "5", "s", "5x", "-5s", "1.5s", "5 s", "99999999999999999s", "999999999999999d", "5sm", "5s3"} {
-		if got, ok := parseDuration(text); ok {
-			t.Errorf("%q gives %d", text, got)
+	for _, text := range []string{"30m1h", "1.5s", "5x", "999999999999999d", "-5s"} {
+		if _, ok := policy.ParseDuration(text); ok {
+			t.Errorf("a pack takes %s", text)
+		}
+		if _, _, err := compileSmall(small("n: {tool: t, next: e, timeout: " + text + "}" + end)); err == nil {
+			t.Errorf("a graph takes %s", text)
 		}
 	}
 }

@@ -22,6 +22,9 @@ const (
 // types is indexed by [artifact.Kind].
 var types = [...]Type{TypeNull, TypeBool, TypeNumber, TypeString, TypeArray, TypeObject}
 
+// TypeOf gives the type of a value.
+func TypeOf(v artifact.Value) Type { return types[v.Kind()] }
+
 // Schema is the document StateSchemaV1 (runtime contract, section 3.1): which
 // paths of the state must be there and which types paths have. Paths that it
 // does not list are unconstrained.
@@ -45,7 +48,7 @@ func (s *Schema) Validate(v artifact.Value) error {
 		}
 	}
 	for _, path := range artifact.SortedNames(s.Paths) {
-		if at, ok := Lookup(v, path); ok && types[at.Kind()] != s.Paths[path] {
+		if at, ok := Lookup(v, path); ok && TypeOf(at) != s.Paths[path] {
 			return &SchemaViolationError{"wrong type at " + path}
 		}
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -330,4 +331,24 @@ func FuzzVersion2(f *testing.F) {
 			t.Fatalf("%s: %v", c.Canonical, err)
 		}
 	})
+}
+
+// TestPlannedArgs: constants are known before a run, and values of expressions not.
+func TestPlannedArgs(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: `null []`, `{"a":1,"b":"=state.x"}`: `{"a":1,"b":"=state.x"} [/b]`, `"=state"`: `null []`,
+		`{"a":[1,"="],"b/c":{"d":"=1"}}`: `{"a":[1,"="],"b/c":{"d":"=1"}} [/a/1 /b~1c/d]`, `"a"`: `"a" []`,
+	} {
+		v, err := artifact.ParseValue([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, unknown := (&Node{NodeDefinition: NodeDefinition{Args: v}}).PlannedArgs()
+		if got := fmt.Sprint(args, " ", unknown); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if whole := len(unknown) == 1 && unknown[0] == ""; whole != (text == `"=state"`) {
+			t.Errorf("%s: unknown %q", text, unknown)
+		}
+	}
 }

@@ -126,6 +126,17 @@ func (n *Node) EvalArgs(s Scope) (artifact.Value, error) {
 	return n.programsBefore.evalTemplate(n.Args, n.before(s))
 }
 
+// PlannedArgs gives as much of the arguments as is known before a run, and the
+// pointers of what is not: the values of expressions, "" when that is all of them.
+// Texts of expressions stand in their place.
+func (n *Node) PlannedArgs() (args artifact.Value, unknown []string) {
+	walkTemplate(n.Args, "", func(pointer, _ string) { unknown = append(unknown, pointer) })
+	if len(unknown) == 1 && unknown[0] == "" {
+		return artifact.Value{}, unknown
+	}
+	return n.Args, unknown
+}
+
 // EvalWait gives the key and the time in ms since 1970 that a wait node waits
 // for. Both are null where the node has none.
 func (n *Node) EvalWait(s Scope) (key, until artifact.Value, err error) {

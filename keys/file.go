@@ -101,7 +101,11 @@ func ReadFile(path string) (ed25519.PrivateKey, error) {
 // readPrivate checks the file that it has open, not the name: the name may be
 // moved to another file in between.
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(path))
+	path = filepath.Clean(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would wait for somebody
+		return nil, fmt.Errorf("%w: %s", ErrKeyFile, path)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
 	}

@@ -37,6 +37,9 @@ type member struct {
 func NewFleet(path string, s *sqlite.Store, o Options, named ...*Agent) (*Fleet, error) {
 	f := &Fleet{path: path, store: s, o: o, copies: map[string]*member{}}
 	for _, a := range named {
+		if err := a.CheckSecrets(o); err != nil {
+			return nil, err
+		}
 		e, err := NewEngine(s, a, o)
 		if err != nil {
 			return nil, err
@@ -85,6 +88,9 @@ func (f *Fleet) kept(exec string) (*member, error) {
 		return m, nil
 	}
 	a, err := c.read(name, exec, f.o)
+	if err == nil {
+		err = a.CheckSecrets(f.o) // its effects would fail, and its runs with them
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func (c copies) read(name, exec string, o Options) (*Agent, error) {
 	if err := artifact.Decode(text, &kept, artifact.RefuseUnknown); err != nil {
 		return nil, fmt.Errorf("kept agent of %s: %w", exec, err)
 	}
-	open := func(name string) ([]byte, error) {
+	open := func(name string, _ int) ([]byte, error) {
 		if text, ok := kept.Files[name]; ok {
 			return []byte(text), nil
 		}

@@ -42,7 +42,7 @@ knowledge:
 const book = "project: p\nunits:\n  - {id: install, path: install.md, intent: How to install it}\n"
 
 // write writes files below the current folder.
-func write(t *testing.T, files map[string]string) {
+func writeAll(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -90,11 +90,11 @@ func begin(t *testing.T, o local.Options) engine.Report {
 // What a node finds is what is there then, and the record has both.
 func TestKnowledgeOfTheMoment(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, map[string]string{"agent.yaml": asking, "docs/knowledge.yaml": book, "docs/install.md": "Run it."})
+	writeAll(t, map[string]string{"agent.yaml": asking, "docs/knowledge.yaml": book, "docs/install.md": "Run it."})
 	if r := begin(t, local.Options{}); r.Status != store.Suspended {
 		t.Fatalf("%s %s", r.Status, r.Error)
 	}
-	write(t, map[string]string{"agent.yaml": "nonsense", "docs/install.md": "Run it twice."})
+	writeAll(t, map[string]string{"agent.yaml": "nonsense", "docs/install.md": "Run it twice."})
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestKnowledgeOfTheMoment(t *testing.T) {
 // day, in UTC.
 func TestTheDayOfTheNode(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, map[string]string{
+	writeAll(t, map[string]string{
 		"agent.yaml": asking, "docs/install.md": "Old.", "docs/new.md": "New.",
 		"docs/knowledge.yaml": "project: p\nunits:\n" +
 			"  - {id: old, path: install.md, intent: How to install it, temporal: {valid_until: '2026-07-06'}}\n" +
@@ -148,13 +148,13 @@ func TestTheDayOfTheNode(t *testing.T) {
 func TestTrustIsKept(t *testing.T) {
 	const key = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 	t.Chdir(t.TempDir())
-	write(t, map[string]string{
+	writeAll(t, map[string]string{
 		"agent.yaml": asking + "    require_signature: true\n    trust_key: publisher.pub\n", "publisher.pub": key, "docs/knowledge.yaml": book, "docs/install.md": "Run it.",
 	})
 	if r := begin(t, local.Options{}); r.Result.String() != `"failed"` {
 		t.Fatalf("an unsigned manifest: %s", r.Result)
 	}
-	write(t, map[string]string{"publisher.pub": "no key"})
+	writeAll(t, map[string]string{"publisher.pub": "no key"})
 	_, agent := open(t, "run", local.Options{})
 	if agent.Knowledge["book"].TrustKey != key {
 		t.Errorf("%+v", agent.Knowledge)
@@ -165,7 +165,7 @@ func TestTrustIsKept(t *testing.T) {
 // symbolic links do not lead out of it.
 func TestFolderBoundsKnowledge(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, map[string]string{"agents/agent.yaml": "", "outside/knowledge.yaml": book, "outside/install.md": "Outside."})
+	writeAll(t, map[string]string{"agents/agent.yaml": "", "outside/knowledge.yaml": book, "outside/install.md": "Outside."})
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestFolderBoundsKnowledge(t *testing.T) {
 		"absolute": strings.ReplaceAll(asking, "docs/knowledge.yaml", filepath.ToSlash(filepath.Join(dir, "outside", "knowledge.yaml"))),
 		"link":     asking,
 	} {
-		write(t, map[string]string{"agents/agent.yaml": text})
+		writeAll(t, map[string]string{"agents/agent.yaml": text})
 		if err := os.Symlink(filepath.Join("..", "outside"), "agents/docs"); err != nil && !os.IsExist(err) {
 			t.Skip(err)
 		}
@@ -192,7 +192,7 @@ func TestFolderBoundsKnowledge(t *testing.T) {
 	}
 	// A wider root is for the agent file to say.
 	text := strings.ReplaceAll(asking, "docs/knowledge.yaml", "../outside/knowledge.yaml") + "    root: ..\n"
-	write(t, map[string]string{"agents/agent.yaml": text})
+	writeAll(t, map[string]string{"agents/agent.yaml": text})
 	agent, err := local.ReadAgent("agents/agent.yaml", local.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestKnowledgeOverTheNetwork(t *testing.T) {
 	text := strings.ReplaceAll(asking, "docs/knowledge.yaml", server.URL+"/docs/knowledge.yaml")
 	for more, want := range map[string]string{"    private_hosts: true\n": "suspended", "": "terminated"} {
 		t.Chdir(t.TempDir())
-		write(t, map[string]string{"agent.yaml": text + more})
+		writeAll(t, map[string]string{"agent.yaml": text + more})
 		before := asked
 		r := begin(t, o)
 		if string(r.Status) != want || (asked > before) != (more != "") {
@@ -253,7 +253,7 @@ func TestDamagedTrustList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, map[string]string{"agent.yaml": asking, "docs/knowledge.yaml": book, filepath.Join(dir, "writ", "trust.json"): "{"})
+	writeAll(t, map[string]string{"agent.yaml": asking, "docs/knowledge.yaml": book, filepath.Join(dir, "writ", "trust.json"): "{"})
 	if _, err := local.ReadAgent("agent.yaml", local.Options{}); err == nil || !strings.Contains(err.Error(), "the trust list is damaged") {
 		t.Errorf("%v", err)
 	}

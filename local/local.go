@@ -67,14 +67,21 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
+func (o Options) lookupEnv() func(string) (string, bool) {
+	if o.LookupEnv == nil {
+		return os.LookupEnv
+	}
+	return o.LookupEnv
+}
+
 // ReadAgent reads an agent file and checks everything about it. It starts nothing.
 func ReadAgent(file string, o Options) (*Agent, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("read agent: %w", err)
 	}
-	open := func(name string) ([]byte, error) {
-		data, err := os.ReadFile(filepath.FromSlash(name))
+	open := func(name string, limit int) ([]byte, error) {
+		data, err := fetch.ReadSmall(context.Background(), fetch.Anywhere{}, filepath.FromSlash(name), int64(limit))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, reason(err))
 		}
@@ -95,14 +102,15 @@ func reason(err error) error {
 	return err
 }
 
-func read(source, dir string, open func(string) ([]byte, error), exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
-	file, err := agentfile.Read(source, open, agentfile.Options{
-		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists,
+func read(source, dir string, open agentfile.Open, exists func(string) bool, nowMS int64, o Options) (*Agent, error) {
+	a := &Agent{Dir: dir}
+	var err error
+	a.Agent, err = agentfile.Read(source, open, agentfile.Options{
+		Conditions: cel.Compiler{}, Schemas: jsonschema.New(), NowMS: nowMS, Exists: exists, Check: a.check,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Agent: file, Dir: dir}
 	if err := a.wire(o); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}

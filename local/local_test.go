@@ -104,12 +104,38 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// TestMissingSecret: a secret that is not set fails the call, by name, and the
-// graph may route by that.
+// TestMissingSecret: a secret that is not set, or empty, fails the call, by name, and
+// the graph may route by that.
 func TestMissingSecret(t *testing.T) {
-	report, err := start(t, local.Options{LookupEnv: func(string) (string, bool) { return "", false }})
-	if err != nil || report.Result.String() != `"failed"` {
-		t.Errorf("%s %s %v", report.Status, report.Result, err)
+	for _, set := range []bool{false, true} {
+		report, err := start(t, local.Options{LookupEnv: func(string) (string, bool) { return "", set }})
+		if err != nil || report.Result.String() != `"failed"` {
+			t.Errorf("%s %s %v", report.Status, report.Result, err)
+		}
+	}
+}
+
+// TestCheckSecrets: an empty secret is none, and no value is said.
+func TestCheckSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "agent.yaml", []byte(program))
+	agent, err := local.ReadAgent("agent.yaml", local.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		value string
+		set   bool
+		want  string
+	}{
+		{"", false, "agent.yaml:31:3: secret api: API_TOKEN is not set, and it is needed by show; export it"},
+		{"", true, "agent.yaml:31:3: secret api: API_TOKEN is empty, and it is needed by show; export it"},
+		{"planted-2f8e61c0", true, ""},
+	} {
+		err := agent.CheckSecrets(local.Options{LookupEnv: func(name string) (string, bool) { return c.value, c.set && name == "API_TOKEN" }})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%q: %v, want %s", c.value, err, c.want)
+		}
 	}
 }
 
@@ -261,5 +287,50 @@ func TestTwoStoresOfAFolder(t *testing.T) {
 		if err != nil || a.ID != name {
 			t.Errorf("%s: %v %v", name, a, err)
 		}
+	}
+}
+
+// TestFleetWithoutSecrets leaves runs alone whose secrets are not there.
+func TestFleetWithoutSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.yaml")
+	const text = `version: 1
+id: paying
+graph: {state: {/n: number?}, entry: w, limits: {max_steps: 5, timeout: 1h}, nodes: {w: {wait: {for: 1m}, next: p}, p: {tool: post, args: {method: POST, url: "https://pay.example.com/"}, next: d}, d: {end: 1}}}
+pack: {http: {post: {hosts: [pay.example.com], methods: [POST]}}}
+secrets: {token: {env: PAY_TOKEN}}
+tools: {post: {http: {secrets: {Authorization: {handle: token, prefix: "Bearer "}}}}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	value := ""
+	o := local.Options{LookupEnv: func(string) (string, bool) { return value, value != "" }}
+	agent, err := local.ReadAgent(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(dir, "writ.db")
+	rt, err := local.Open(t.Context(), db, agent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if err := agent.Keep(db, "run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.Engine.Start(t.Context(), engine.Request{Exec: "run", Definition: agent.Definition, State: artifact.ObjectValue()}); err != nil {
+		t.Fatal(err)
+	}
+	fleet, err := local.NewFleet(db, rt.Store, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Engine(t.Context(), "run"); err == nil || !strings.Contains(err.Error(), "PAY_TOKEN is not set") {
+		t.Errorf("without its secret: %v", err)
+	}
+	value = "s3cret"
+	if _, err := fleet.Engine(t.Context(), "run"); err != nil {
+		t.Errorf("with its secret: %v", err)
 	}
 }

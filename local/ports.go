@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,20 +29,16 @@ const answersPort = "answers"
 
 // wire makes the ports and the definition of an agent.
 func (a *Agent) wire(o Options) error {
-	lookup := o.LookupEnv
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
+	lookup := o.lookupEnv()
 	secret := func(_ context.Context, handle string) (string, error) {
 		variable, ok := a.Secrets[handle]
 		if !ok {
 			return "", fmt.Errorf("no secret has the handle %q", handle)
 		}
-		value, ok := lookup(variable)
-		if !ok {
-			return "", fmt.Errorf("the secret %s is not set: export %s", handle, variable)
+		if value, _ := lookup(variable); value != "" {
+			return value, nil
 		}
-		return value, nil
+		return "", fmt.Errorf("the secret %s is not set: export %s", handle, variable)
 	}
 	a.ports = map[string]engine.Port{answersPort: answers(a.Tools)}
 	tools, err := a.openPorts(lookup, secret, o)
@@ -72,10 +67,7 @@ func (a *Agent) openPorts(lookup func(string) (string, bool), secret secrets, o 
 		case t.Endpoint != nil:
 			endpoints[name] = endpoint(t.Endpoint)
 		case t.Module != nil:
-			data := t.Module.Bytes
-			modules[name] = wasm.Module{
-				Open: func() ([]byte, error) { return data, nil }, Digest: t.Module.Digest, Export: t.Module.Function, MemoryBytes: t.Module.MemoryBytes,
-			}
+			modules[name] = module(t.Module)
 		case t.Claims != nil:
 			graphs[name] = claims.Config{Graph: &journal{path: a.path(t.Claims.File), name: name, now: o.now}}
 		}
@@ -147,6 +139,12 @@ func endpoint(e *agentfile.Endpoint) http.Endpoint {
 	return http.Endpoint{
 		Headers: e.Headers, Set: e.Set, Secrets: credentials, Answer: e.Answer, Statuses: e.Statuses, Redirects: e.Redirects,
 		KeyHeader: e.KeyHeader, Idempotent: e.Idempotent,
+	}
+}
+
+func module(m *agentfile.Module) wasm.Module {
+	return wasm.Module{
+		Open: func() ([]byte, error) { return m.Bytes, nil }, Digest: m.Digest, Export: m.Function, MemoryBytes: m.MemoryBytes,
 	}
 }
 

@@ -222,7 +222,7 @@ func readLimits(f artifact.Field, allowed ...resource) Limits {
 			continue
 		}
 		if r.isTime() {
-			*l.at(r) = artifact.Some(readDuration(v))
+			*l.at(r) = artifact.Some(ReadDuration(v))
 		} else {
 			*l.at(r) = artifact.Some(v.Uint64())
 		}

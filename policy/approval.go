@@ -26,6 +26,23 @@ func (r Requirement) value() artifact.Value {
 	return f.object()
 }
 
+// MaxQuorum is the largest quorum of packs and graphs. A token is drawn, stored
+// and listed in the log for each approver, and a run waits for all of them.
+const MaxQuorum = 32
+
+// ReadQuorum reads a number of approvers from 1 to [MaxQuorum].
+func ReadQuorum(f artifact.Field) uint64 {
+	n := f.Uint64()
+	switch _, whole := f.Value().Uint(); {
+	case !whole: // is reported
+	case n == 0:
+		f.Report("quorum is 0; write at least 1, or remove what asks for approval")
+	case n > MaxQuorum:
+		f.Report("quorum is %d; write at most %d: each approver gets a token of the log, and is waited for", n, MaxQuorum)
+	}
+	return min(n, MaxQuorum)
+}
+
 // Principal is a person or program that starts or decides.
 type Principal struct {
 	Name       string          // as told; never what a quorum counts

@@ -51,6 +51,7 @@ type judge struct {
 	approved  bool
 	denial    *Denial // nil as long as nothing refuses
 	fix       fixer
+	unsaid    bool // not all arguments of the program are known
 }
 
 // deny notes a reason. The first one is the denial.
@@ -248,7 +249,9 @@ func (j *judge) notGranted(c *Call) {
 			code = CodeToolNotAllowed
 		}
 		j.deny(code, l.name, "%s", message)
-		j.fix.grant(l, c)
+		if c.Kind != KindExec || !j.hidesArguments() {
+			j.fix.grant(l, c)
+		}
 	}
 }
 
@@ -315,12 +318,12 @@ func (j *judge) arguments(c *Call, p *part) {
 	case p.v1:
 		if !SatisfiesV1(p.grant.Arguments, c.arguments()) {
 			j.deny(CodeArgumentDenied, p.rule+".arguments", "arguments violate policy")
-			j.fix.remove(p.layer, []string{"argument_constraints", c.Name}, "drop the constraint of %s", c.Name)
+			j.fix.argumentsV1(p, c.Name, c.arguments())
 		}
 	case p.schema != nil:
 		if v := p.schema.Validate(c.arguments()); v != nil {
 			j.deny(CodeArgumentDenied, p.rule+".arguments"+v[0].Rule, "%s", schema.Explain(v))
-			j.fix.arguments(p, j.policy.options.Schemas, c.arguments(), v)
+			j.fix.arguments(p, j.policy.options, j.policy.redact, c.arguments())
 		}
 	}
 }
@@ -379,5 +382,5 @@ func (j *judge) approvals(c *Call) {
 	j.deny(d.Code, d.Rule, "%s", d.Message)
 	j.denial.Also = append(j.denial.Also, d.Also...)
 	j.denial.Approval = d.Approval
-	j.fix.say("no change to the pack is needed: ask for %s", strings.Replace(count(r.Quorum, "approval"), "1 ", "an ", 1))
+	j.fix.people = "ask for " + strings.Replace(count(r.Quorum, "approval"), "1 ", "an ", 1)
 }

@@ -36,6 +36,10 @@ type Call struct {
 	Graph      artifact.Digest // handoff
 
 	Reserve Amount // the most that the call will use, as its port declares it
+	// Beside is how many other branches of the run have reserved nothing and may do
+	// so yet. Where the run's durations are limited, an effect gets what is left
+	// divided by one more than that.
+	Beside uint64
 
 	NowMS     int64           // Unix milliseconds
 	Proposal  artifact.Digest // of the exact bytes that approvers were shown

@@ -69,6 +69,14 @@ type Reason struct {
 	Rule    string
 }
 
+// Reasons lists why the call is refused, what decided first; none of no denial.
+func (d *Denial) Reasons() []Reason {
+	if d == nil {
+		return nil
+	}
+	return append([]Reason{{d.Code, d.Message, d.Rule}}, d.Also...)
+}
+
 // String gives the code, message and rule in one line.
 func (d *Denial) String() string {
 	return string(d.Code) + ": " + d.Message + " (" + d.Rule + ")"
@@ -98,7 +106,8 @@ func (d *Denial) V1() DenialV1 {
 	return v
 }
 
-// Value gives the denial as the record and the service show it.
+// Value gives the denial as a service shows it to whoever made the call: the fix may
+// hold arguments of it.
 func (d *Denial) Value() artifact.Value {
 	var f fields
 	f.text("code", string(d.Code))

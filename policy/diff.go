@@ -160,7 +160,7 @@ func (d *differ) agents(before, after map[string]Agent) {
 		case !has:
 			d.say(path, Narrower, "may no longer run")
 		default:
-			d.digest(path+".definition", a.Definition, b.Definition)
+			d.digests(path+".definition", a.Definitions, b.Definitions)
 			d.graphs(path+".graphs", a.Graphs, b.Graphs)
 			d.names(path+".capabilities", a.Capabilities, b.Capabilities, Wider)
 			d.accesses(path+".namespaces", a.Namespaces, b.Namespaces)
@@ -177,27 +177,22 @@ func (d *differ) graphs(path string, before, after []artifact.Digest) {
 	case before != nil && after == nil:
 		d.say(path, Wider, "any graph may run")
 	default:
-		text := func(list []artifact.Digest) []string {
-			names := make([]string, len(list))
-			for i, g := range list {
-				names[i] = g.String()
-			}
-			return names
-		}
-		d.names(path, text(before), text(after), Wider)
+		d.names(path, digestTexts(before), digestTexts(after), Wider)
 	}
 }
 
-// digest compares digests of which a zero one allows any.
-func (d *differ) digest(path string, before, after artifact.Digest) {
+// digests compares sets of digests of which an absent one allows any.
+func (d *differ) digests(path string, before, after []artifact.Digest) {
+	was, is := digestTexts(before), digestTexts(after)
 	switch {
-	case before == after:
-	case before.IsZero():
-		d.say(path, Narrower, "only %s", after)
-	case after.IsZero():
-		d.say(path, Wider, "any, no longer only %s", before)
+	case len(was) == 0 && len(is) > 0:
+		d.say(path, Narrower, "only %s", joinWords(is))
+	case len(was) > 0 && len(is) == 0:
+		d.say(path, Wider, "any, no longer only %s", joinWords(was))
+	case len(was) == 1 && len(is) == 1 && was[0] != is[0]:
+		d.say(path, Other, "changed from %s to %s", was[0], is[0])
 	default:
-		d.say(path, Other, "changed from %s to %s", before, after)
+		d.names(path, was, is, Wider)
 	}
 }
 

@@ -85,13 +85,14 @@ func (d *differ) specificTo(k Kind, path string, before, after *Grant) {
 		d.names(path+".env", before.Env, after.Env, Wider)
 		d.size(path+".output_bytes", before.OutputBytes, after.OutputBytes, DefaultOutputBytes)
 		d.flag(path+".allow_model_flags", before.AllowModelFlags, after.AllowModelFlags, Wider)
+		d.names(path+".also", exactTexts(before.Also), exactTexts(after.Also), Wider)
 	case KindHTTP:
 		d.names(path+".hosts", before.Hosts, after.Hosts, Wider)
 		d.names(path+".methods", before.Methods, after.Methods, Wider)
 		d.names(path+".schemes", schemesOf(before), schemesOf(after), Wider)
 		d.size(path+".output_bytes", before.OutputBytes, after.OutputBytes, DefaultOutputBytes)
 	case KindWASM:
-		d.digest(path+".module", before.Module, after.Module)
+		d.digests(path+".module", before.Modules, after.Modules)
 		d.size(path+".memory_bytes", before.MemoryBytes, after.MemoryBytes, DefaultMemoryBytes)
 	case KindModel:
 		d.bound(path+".max_output_tokens", given(before.MaxOutputTokens), given(after.MaxOutputTokens), plainNumber)
@@ -102,7 +103,7 @@ func (d *differ) specificTo(k Kind, path string, before, after *Grant) {
 	case KindClaims:
 		d.names(path+".actions", before.Actions, after.Actions, Wider)
 	case KindHandoff:
-		d.digest(path+".graph", before.Graph, after.Graph)
+		d.digests(path+".graph", before.Graphs, after.Graphs)
 		d.childAuthority(path+".authority", before.Authority, after.Authority)
 	}
 }
@@ -147,6 +148,15 @@ func schemesOf(g *Grant) []string {
 		return []string{"https"}
 	}
 	return g.Schemes
+}
+
+// exactTexts gives each program with its arguments as one text.
+func exactTexts(list []Exact) []string {
+	texts := make([]string, len(list))
+	for i, v := range exactValues(list, "").Elements() {
+		texts[i] = v.String()
+	}
+	return texts
 }
 
 func showArguments(rules []Argument) string {

@@ -39,10 +39,26 @@ func (f *fields) time(name string, millis int64) {
 	}
 }
 
-func (f *fields) digest(name string, d artifact.Digest) {
-	if !d.IsZero() {
-		f.put(name, artifact.StringValue(d.String()))
+// digests puts one digest as text, and several as a list.
+func (f *fields) digests(name string, list []artifact.Digest) {
+	if len(list) > 0 {
+		f.put(name, digestsValue(list))
 	}
+}
+
+func digestsValue(list []artifact.Digest) artifact.Value {
+	if len(list) == 1 {
+		return artifact.StringValue(list[0].String())
+	}
+	return stringList(digestTexts(list))
+}
+
+func digestTexts(list []artifact.Digest) []string {
+	texts := make([]string, len(list))
+	for i, d := range list {
+		texts[i] = d.String()
+	}
+	return texts
 }
 
 func (f *fields) names(name string, list []string) {
@@ -85,13 +101,9 @@ func (p *Pack) Value() artifact.Value {
 
 func (a Agent) value() artifact.Value {
 	var f fields
-	f.digest("definition", a.Definition)
+	f.digests("definition", a.Definitions)
 	if a.Graphs != nil {
-		list := make([]string, len(a.Graphs))
-		for i, g := range a.Graphs {
-			list[i] = g.String()
-		}
-		f.names("graphs", list)
+		f.names("graphs", digestTexts(a.Graphs))
 	}
 	f.names("capabilities", a.Capabilities)
 	f.put("namespaces", accessMap(a.Namespaces))
@@ -198,13 +210,16 @@ func (g *Grant) specific(k Kind, f *fields) {
 		f.names("env", g.Env)
 		f.number("output_bytes", g.OutputBytes)
 		f.flag("allow_model_flags", g.AllowModelFlags)
+		if g.Also != nil {
+			f.put("also", exactValues(g.Also, g.Program))
+		}
 	case KindHTTP:
 		f.names("hosts", g.Hosts)
 		f.names("methods", g.Methods)
 		f.names("schemes", g.Schemes)
 		f.number("output_bytes", g.OutputBytes)
 	case KindWASM:
-		f.digest("module", g.Module)
+		f.digests("module", g.Modules)
 		f.number("memory_bytes", g.MemoryBytes)
 	case KindModel:
 		f.number("max_output_tokens", g.MaxOutputTokens)
@@ -215,11 +230,24 @@ func (g *Grant) specific(k Kind, f *fields) {
 	case KindClaims:
 		f.names("actions", g.Actions)
 	case KindHandoff:
-		f.digest("graph", g.Graph)
+		f.digests("graph", g.Graphs)
 		if g.Authority != nil {
 			f.put("authority", g.Authority.Value())
 		}
 	}
+}
+
+func exactValues(list []Exact, program string) artifact.Value {
+	values := make([]artifact.Value, len(list))
+	for i, x := range list {
+		var f fields
+		if x.Program != program {
+			f.text("program", x.Program)
+		}
+		f.put("args", stringList(x.Args))
+		values[i] = f.object()
+	}
+	return artifact.ArrayValue(values...)
 }
 
 func (a Argument) value() artifact.Value {

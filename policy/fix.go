@@ -1,17 +1,20 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
-	"github.com/writ-dev/writ/schema"
 )
 
-// Fix is the smallest change to a pack that would permit a denied call. It is a
-// proposal for a person to judge; nothing applies it by itself.
+// Fix is the smallest change to a pack that would permit a denied call. What was
+// permitted stays permitted: bounds move as far as the call needs, sets and lists
+// get what it has, and only a condition is dropped as a whole. It is a proposal for
+// a person to judge; nothing applies it by itself. It may hold arguments of the
+// call, but none that the pack redacts.
 type Fix struct {
 	Words string // what to do
 	// YAML is the change as a merge patch (RFC 7396): mappings are merged into
@@ -91,10 +94,13 @@ type fixer struct {
 	patch  artifact.Value
 	words  []string
 	beyond []string // what the pack cannot change
+	people string   // what people have to do besides; empty for nothing
 }
 
 func (f *fixer) say(format string, args ...any) {
-	f.beyond = append(f.beyond, fmt.Sprintf(format, args...))
+	if words := fmt.Sprintf(format, args...); !slices.Contains(f.beyond, words) {
+		f.beyond = append(f.beyond, words)
+	}
 }
 
 // set puts a value at a path of the layer's document.
@@ -121,9 +127,7 @@ func (f *fixer) denied(l *layer) {
 	if l != nil {
 		name = "the " + l.name
 	}
-	if words := "no change to the pack is enough: " + name + " refuses"; !slices.Contains(f.beyond, words) {
-		f.beyond = append(f.beyond, words)
-	}
+	f.say("no change to the pack is enough: %s refuses", name)
 }
 
 // extend puts names into a set. Several reasons may extend the same one.
@@ -140,6 +144,13 @@ func (f *fixer) extend(l *layer, path, have []string, names []string, format str
 	f.set(l, path, stringList(slices.Compact(list)), format, args...)
 }
 
+// pin adds a digest to those that are named already.
+func (f *fixer) pin(l *layer, path []string, have []artifact.Digest, d artifact.Digest, what string) {
+	list := append(slices.Clone(have), d)
+	slices.SortFunc(list, func(a, b artifact.Digest) int { return bytes.Compare(a[:], b[:]) })
+	f.set(l, path, digestsValue(list), "name %s %s too", what, d)
+}
+
 // add puts names into a set of a grant.
 func (f *fixer) add(p *part, field string, have []string, names ...string) {
 	f.extend(p.layer, append(slices.Clone(p.path), field), have, names, "add %s to %s of %s", joinWords(names), field, strings.Join(p.path, "."))
@@ -148,6 +159,13 @@ func (f *fixer) add(p *part, field string, have []string, names ...string) {
 // build checks that the change gives a pack at all.
 func (f *fixer) build(p *Pack) *Fix {
 	words := slices.Concat(f.beyond, f.words)
+	switch {
+	case f.people == "":
+	case words == nil:
+		words = []string{"no change to the pack is needed: " + f.people}
+	default:
+		words = append(words, "and "+f.people)
+	}
 	fix := &Fix{Words: strings.Join(words, "; ")}
 	if len(f.beyond) > 0 || f.patch.IsNull() {
 		return fix
@@ -162,41 +180,56 @@ func (f *fixer) build(p *Pack) *Fix {
 	return fix
 }
 
-// arguments drops the keywords that the arguments break, or the whole schema
-// where that is not possible or not enough.
-func (f *fixer) arguments(p *part, compiler schema.Compiler, arguments artifact.Value, violations []schema.Violation) {
-	path := append(slices.Clone(p.path), "arguments")
-	dropped := artifact.Value{}
-	var keywords []string
-	for _, v := range violations {
-		tokens := strings.Split(strings.TrimPrefix(v.Rule, "/"), "/")
-		patch := artifact.Value{}
-		for _, token := range slices.Backward(tokens) {
-			patch = object(artifact.Member{Name: unescape(token), Value: patch})
-		}
-		dropped = merge(dropped, patch, true)
-		if !slices.Contains(keywords, v.Rule) {
-			keywords = append(keywords, v.Rule)
-		}
+// arguments lets a schema permit the arguments.
+func (f *fixer) arguments(p *part, o Options, redact []string, arguments artifact.Value) {
+	grant := strings.Join(p.path, ".")
+	r := relaxation{compiler: o.Schemas, schema: p.grant.Arguments, arguments: arguments, redact: redact}
+	if certain, ok := o.Schemas.(certainCompiler); ok {
+		r.planned = certain.c
 	}
-	changed := MergePatch(p.grant.Arguments, dropped)
-	s, err := compiler.Compile(changed)
-	if err == nil && s.Validate(arguments) == nil && !hasIndex(violations) {
-		f.set(p.layer, path, dropped, "drop %s from the schema of %s", joinWords(keywords), strings.Join(p.path, "."))
-		return
+	passes := r.run()
+	patch := patchBetween(p.grant.Arguments, r.schema)
+	switch {
+	case r.quoted != "":
+		f.say("no change is shown: it would hold the value of %s, which the pack redacts", r.quoted)
+	case r.unknown != "":
+		f.say("no change is shown: it depends on %s, which the graph does not say", r.unknown)
+	case !passes || !MergePatch(p.grant.Arguments, patch).Equal(r.schema):
+		f.say("no change of the schema of %s is enough but to drop it", grant)
+	default:
+		f.set(p.layer, append(slices.Clone(p.path), "arguments"), patch, "in the schema of %s %s", grant, joinWords(r.words))
 	}
-	f.remove(p.layer, path, "drop the schema of %s", strings.Join(p.path, "."))
 }
 
-// hasIndex reports whether a rule stands inside a list, which a merge patch can
-// only replace as a whole.
-func hasIndex(violations []schema.Violation) bool {
-	return slices.ContainsFunc(violations, func(v schema.Violation) bool {
-		return slices.ContainsFunc(strings.Split(v.Rule, "/"), func(token string) bool {
-			_, ok := arrayIndex(token)
-			return ok || token == ""
-		}) && v.Rule != ""
-	})
+// argumentsV1 does the same in the contract language of version 1.
+func (f *fixer) argumentsV1(p *part, name string, arguments artifact.Value) {
+	changed := relaxV1(p.grant.Arguments, arguments)
+	patch := patchBetween(p.grant.Arguments, changed)
+	if !MergePatch(p.grant.Arguments, patch).Equal(changed) {
+		f.say("no change of the constraint of %s is enough but to drop it", name)
+		return
+	}
+	f.set(p.layer, []string{"argument_constraints", name}, patch, "relax the constraint of %s", name)
+}
+
+// patchBetween gives the smallest merge patch that turns a value into another one.
+// A member that becomes null it cannot express.
+func patchBetween(before, after artifact.Value) artifact.Value {
+	if before.Kind() != artifact.KindObject || after.Kind() != artifact.KindObject {
+		return after
+	}
+	patch := artifact.ObjectValue()
+	for _, m := range before.Members() {
+		if _, kept := after.Get(m.Name); !kept {
+			patch = patch.With(m.Name, artifact.Value{})
+		}
+	}
+	for _, m := range after.Members() {
+		if old, there := before.Get(m.Name); !there || !old.Equal(m.Value) {
+			patch = patch.With(m.Name, patchBetween(old, m.Value))
+		}
+	}
+	return patch
 }
 
 // conditions drops those that do not hold.

@@ -105,7 +105,7 @@ func narrowGrant(c *Call) artifact.Value {
 			f.set("schemes", []string{scheme})
 		}
 	case KindWASM:
-		f.digest("module", c.Module)
+		f.digests("module", []artifact.Digest{c.Module})
 		if c.Memory > DefaultMemoryBytes {
 			f.number("memory_bytes", c.Memory)
 		}
@@ -117,7 +117,7 @@ func narrowGrant(c *Call) artifact.Value {
 	case KindClaims:
 		f.set("actions", []string{c.Action})
 	case KindHandoff:
-		f.digest("graph", c.Graph)
+		f.digests("graph", []artifact.Digest{c.Graph})
 	}
 	return f.object()
 }
@@ -173,10 +173,7 @@ func (f *fixer) raise(by *bounder, r resource, to uint64) {
 }
 
 func (f *fixer) bounded(by *bounder) {
-	words := "no change to the pack is enough: the limit is set by " + by.name
-	if !slices.Contains(f.beyond, words) {
-		f.beyond = append(f.beyond, words)
-	}
+	f.say("no change to the pack is enough: the limit is set by %s", by.name)
 }
 
 // raiseCost lifts the bound of a currency.

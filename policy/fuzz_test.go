@@ -142,9 +142,9 @@ func missing(p *policy.Pack, agent string, c policy.Call) string {
 		return "grant"
 	case g.Approval != nil:
 		return "approval"
-	case c.Kind == policy.KindExec && g.Program != c.Program:
+	case c.Kind == policy.KindExec && g.Program != c.Program && g.Also == nil:
 		return "program"
-	case c.Kind == policy.KindWASM && g.Module != c.Module:
+	case c.Kind == policy.KindWASM && !slices.Contains(g.Modules, c.Module):
 		return "module"
 	case c.Kind == policy.KindClaims && !slices.Contains(g.Actions, c.Action):
 		return "action"

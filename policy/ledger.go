@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/writ-dev/writ/artifact"
@@ -23,6 +24,9 @@ type Bound struct {
 // used then takes the place of the reservation. As long as no effect uses more
 // than it reserved, no limit is ever exceeded; one that does is charged in full,
 // and from then on nothing more is reserved.
+//
+// The time of effects is a resource too: their durations, added up. An effect that
+// does not declare how much of it it needs reserves a share: see [Call.Beside].
 //
 // A ledger belongs to one run and is not safe for concurrent use.
 type Ledger struct {
@@ -189,17 +193,16 @@ func (j *judge) amount(c *Call) {
 			own = l.peek(j.rule.account)
 		}
 	}
-	left, limits := run.left(duration, total), &noCeilings
+	limits := &noCeilings
 	if j.rule != nil {
 		limits, j.timeoutMS = &j.rule.limits, j.rule.timeoutMS
-		left = min(left, limits.left(duration, own))
 		j.perCall(j.rule)
 	}
 	if c.Kind < namedKinds {
 		j.need.Calls = max(1, j.need.Calls)
 	}
 	if c.Kind < KindEvent { // waiting for an event is no work
-		j.deadline(left)
+		j.deadline(run.left(duration, total), limits.left(duration, own), c.Beside)
 	}
 	j.fits(run, total)
 	j.fits(limits, own)
@@ -217,17 +220,37 @@ func (c *ceilings) left(r resource, a *account) uint64 {
 	return c.amount[r].value - min(c.amount[r].value, have)
 }
 
-// deadline sets how long the effect may take. Where time is limited, that is
-// reserved: all that is left if neither call nor pack name less.
-func (j *judge) deadline(left uint64) {
-	if left == unlimited || j.need.DurationMS > 0 {
-		return
+// deadline sets how long the effect may take. Where durations are limited, that is
+// reserved: what the call declares, or else its timeout, as far as that is within
+// its share of what the run and the grant have left. The share leaves as much for
+// each branch beside this one that has reserved nothing yet, so that the first of
+// them does not take it all. Where nothing is left, a usual time is asked for and
+// refused.
+func (j *judge) deadline(run, grant, beside uint64) {
+	left := min(run, grant)
+	switch declared := j.need.DurationMS; {
+	case left == unlimited:
+	case declared > 0:
+		if j.timeoutMS == 0 || j.timeoutMS > declared {
+			j.timeoutMS = declared
+		}
+	case left == 0:
+		j.need.DurationMS = cmp.Or(j.timeoutMS, usualTimeout)
+		if more := max(run, grant); more > 0 { // one of the two has some
+			j.need.DurationMS = min(j.need.DurationMS, more)
+		}
+	default:
+		share := max(1, left/addSaturating(beside, 1))
+		if j.timeoutMS == 0 || j.timeoutMS > share {
+			j.timeoutMS = share
+		}
+		j.need.DurationMS = j.timeoutMS
 	}
-	if j.timeoutMS == 0 || j.timeoutMS > left {
-		j.timeoutMS = left
-	}
-	j.need.DurationMS = max(1, j.timeoutMS)
 }
+
+// usualTimeout is what an effect without a timeout asks for, in milliseconds,
+// where no time is left.
+const usualTimeout = DefaultExecTimeout
 
 func (j *judge) fits(c *ceilings, a *account) {
 	if c.admits(a, &j.need) {
@@ -360,7 +383,9 @@ func (l *Ledger) Settle(key string, used Amount) (kept bool) {
 		return true
 	}
 	l.release(key, h)
-	used.Calls = max(used.Calls, h.amount.Calls)
+	if h.account != "" { // of a grant: an effect counts as a call, whatever its port says
+		used.Calls = max(used.Calls, h.amount.Calls)
+	}
 	l.account(runAccount).used.add(used)
 	kept = l.run.keeps(used, h.amount)
 	if h.account != "" {

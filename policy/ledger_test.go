@@ -134,6 +134,121 @@ func TestReserveJudgesAgain(t *testing.T) {
 	}
 }
 
+// However many branches there are and in whatever order they reserve, each gets an
+// equal share of the time that is left, none is refused, and all of them together
+// hold no more than the limit.
+func TestSharesOfTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Uint64Range(64, 10_000_000).Draw(t, "limit")
+		text := fmt.Sprintf("version: 2\nid: p\nlimits: {duration: %dms}\ntools: {a: {}, short: {timeout: 5ms}}\n", limit)
+		p := compileDrawn(t, text, "")
+		l := p.Ledger()
+		branches := rapid.IntRange(1, 32).Draw(t, "branches")
+		var used uint64
+		for round := range 3 {
+			left := limit - used
+			var held []uint64
+			for i := range branches {
+				if left < uint64(branches) {
+					return // less than a millisecond for each
+				}
+				beside := uint64(branches - 1 - i)
+				call := policy.Call{Kind: policy.KindTool, Name: pick(t, "name", "a", "a", "short"), Beside: beside}
+				permit, d := p.Authorize(call, l)
+				if d != nil {
+					t.Fatalf("branch %d of %d, round %d: %v", i, branches, round, d)
+				}
+				free := left - l.Held().DurationMS
+				want := free / (beside + 1)
+				if call.Name == "short" {
+					want = min(want, 5)
+				}
+				if permit.Reserve.DurationMS != want || permit.TimeoutMS != want {
+					t.Fatalf("branch %d of %d: %+v, want %d of %d", i, branches, permit, want, free)
+				}
+				if d := l.Reserve(fmt.Sprint(round, i), permit); d != nil {
+					t.Fatal(d)
+				}
+				held = append(held, want)
+			}
+			if l.Held().DurationMS > left {
+				t.Fatalf("%d held of %d", l.Held().DurationMS, left)
+			}
+			for i, most := range held {
+				spent := rapid.Uint64Range(0, most).Draw(t, "spent")
+				used += spent
+				if !l.Settle(fmt.Sprint(round, i), policy.Amount{DurationMS: spent}) || l.Used().DurationMS != used {
+					t.Fatalf("spent %d of %d: used %d, want %d", spent, most, l.Used().DurationMS, used)
+				}
+			}
+		}
+	})
+}
+
+// Where no time is left, a call asks for its timeout or a usual one, and the change
+// that is proposed gives every branch a share of that.
+func TestNoTimeIsLeft(t *testing.T) {
+	text := "version: 2\nid: p\nlimits: {duration: 1h}\ntools: {a: {}, b: {timeout: 5m}, c: {limits: {duration: 10s}}}\n"
+	p := compile(t, text, options())
+	l := p.Ledger()
+	first, d := p.Authorize(policy.Call{Kind: policy.KindTool, Name: "a"}, l)
+	if d != nil || l.Reserve("first", first) != nil || first.TimeoutMS != 3_600_000 {
+		t.Fatal(d, first)
+	}
+	for name, want := range map[string][2]string{
+		"a": {"needs 30s duration, and of 1h 1h are used or reserved", "limits:\n  duration: \"3630s\"\n"},
+		"b": {"needs 5m duration, and of 1h 1h are used or reserved", "limits:\n  duration: \"65m\"\n"},
+		"c": {"needs 10s duration, and of 1h 1h are used or reserved", "limits:\n  duration: \"3610s\"\n"},
+	} {
+		call := policy.Call{Kind: policy.KindTool, Name: name, Beside: 2}
+		_, d := p.Authorize(call, l)
+		if d == nil || d.Code != policy.CodeBudgetExhausted || d.Message != want[0] || d.Fix.YAML != want[1] {
+			t.Errorf("%s: %v, fix %+v", name, d, d.Fix)
+			continue
+		}
+		changed, err := d.Fix.Apply(p.Pack())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, _, err := policy.Compile(changed, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := rebindT(t, l, after)
+		for i := range uint64(3) {
+			permit, d := after.Authorize(policy.Call{Kind: policy.KindTool, Name: name, Beside: 2 - i}, again)
+			if d != nil || permit.TimeoutMS < 3333 {
+				t.Fatalf("%s, branch %d: %v %+v", name, i, d, permit)
+			}
+			if d := again.Reserve(fmt.Sprint(i), permit); d != nil {
+				t.Fatal(d)
+			}
+		}
+	}
+}
+
+// What a call declares is what it may take.
+func TestDeclaredTimeIsTheDeadline(t *testing.T) {
+	p := compile(t, "version: 2\nid: p\nlimits: {duration: 10s}\ntools: {a: {}, b: {timeout: 1s}}\n", options())
+	for _, c := range []struct {
+		name                    string
+		declared, want, reserve uint64
+	}{{"a", 4000, 4000, 4000}, {"b", 4000, 1000, 4000}, {"b", 500, 500, 500}} {
+		permit, d := p.Authorize(policy.Call{Kind: policy.KindTool, Name: c.name, Reserve: policy.Amount{DurationMS: c.declared}, Beside: 9}, p.Ledger())
+		if d != nil || permit.TimeoutMS != c.want || permit.Reserve.DurationMS != c.reserve {
+			t.Errorf("%+v: %v %+v", c, d, permit)
+		}
+	}
+	_, d := p.Authorize(policy.Call{Kind: policy.KindTool, Name: "a", Reserve: policy.Amount{DurationMS: 10_001}}, p.Ledger())
+	if d == nil || d.Fix.YAML != "limits:\n  duration: \"10001ms\"\n" {
+		t.Errorf("%v %+v", d, d.Fix)
+	}
+	free := compile(t, "version: 2\nid: p\ntools: {a: {}}\n", options())
+	if permit, d := free.Authorize(policy.Call{Kind: policy.KindTool, Name: "a", Reserve: policy.Amount{DurationMS: 5}, Beside: 2}, free.Ledger()); d != nil || permit.TimeoutMS != 0 {
+		t.Errorf("without a limit: %v %+v", d, permit)
+	}
+}
+
 // An effect that uses more than it reserved is charged in full, and ends the
 // spending of the run where that breaks a limit.
 func TestOverrun(t *testing.T) {

@@ -25,7 +25,7 @@ type Pack struct {
 
 // Agent narrows a pack for one agent.
 type Agent struct {
-	Definition   artifact.Digest   // of the agent's own document; zero for any
+	Definitions  []artifact.Digest // of the agent's own document; nil for any
 	Graphs       []artifact.Digest // that it may run; nil for any
 	Capabilities []string          // never nil: what is not listed is not given
 	Namespaces   map[string]Access // never nil
@@ -66,13 +66,14 @@ type Grant struct {
 	Env             []string   // exec: variables that are passed on
 	OutputBytes     uint64     // exec, http, retrieve: of the output that is kept; 0 for the default
 	AllowModelFlags bool       // exec: whether arguments of a model may begin with -
+	Also            []Exact    // exec: what is permitted besides
 
 	Hosts   []string // http: host or host:port, lower case
 	Methods []string // http: upper case
 	Schemes []string // http: https, http
 
-	Module      artifact.Digest // wasm: of the module's bytes
-	MemoryBytes uint64          // wasm: 0 for the default
+	Modules     []artifact.Digest // wasm: of a module's bytes
+	MemoryBytes uint64            // wasm: 0 for the default
 
 	MaxOutputTokens uint64 // model: of one answer; 0 for none
 
@@ -81,8 +82,8 @@ type Grant struct {
 
 	Actions []string // claims: read, propose, commit
 
-	Graph     artifact.Digest // handoff: the exact graph; zero for any of that id
-	Authority *Authority      // handoff: what the child may do at most; nil for the parent's
+	Graphs    []artifact.Digest // handoff: the exact graphs; nil for any of that id
+	Authority *Authority        // handoff: what the child may do at most; nil for the parent's
 }
 
 // Defaults of grants.
@@ -98,6 +99,13 @@ type Argument struct {
 	Text    string
 	Pattern string // RE2, matched against the whole argument; empty for a fixed text
 	Repeat  bool   // any number of such arguments, also none; the last rule only
+}
+
+// Exact is a program with its arguments, all of them fixed texts. Where they come
+// from does not matter: a person wrote them into the pack.
+type Exact struct {
+	Program string // absolute path
+	Args    []string
 }
 
 // ApprovalRule says how people decide.

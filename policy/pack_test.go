@@ -1,6 +1,9 @@
 package policy_test
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,8 +130,8 @@ func TestRefusedPacks(t *testing.T) {
 		{"version: 2\n", `id is missing`},
 		{"id: a\n", `version is missing`},
 		{"version: 2\nid: a b\n", `pack.yaml:2:5: `},
-		{"version: 2\nid: a\nlimits: {time: 10}\n", `pack.yaml:3:16: a duration needs a unit: write 30s, 10m, 24h or 7d`},
-		{"version: 2\nid: a\nlimits: {time: 10 min}\n", `duration "10 min"`},
+		{"version: 2\nid: a\nlimits: {time: 10}\n", `pack.yaml:3:16: want a length of time with its unit`},
+		{"version: 2\nid: a\nlimits: {time: 10 min}\n", `"10 min" is not a length of time`},
 		{"version: 2\nid: a\nlimits: {cost_micros: 5}\n", `cost_micros`},
 		{"version: 2\nid: a\nlimits: {cost_micros: {usd: 5}}\n", `currency "usd"`},
 		{"version: 2\nid: a\nlimits: {steps: -1}\n", `steps: -1 is not a whole number`},
@@ -241,20 +244,91 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// The texts of durations, and what is none. The published schema takes and refuses
+// the same, but for what is too long to count.
 func TestDurations(t *testing.T) {
-	for text, want := range map[string]uint64{"0s": 0, "1ms": 1, "90s": 90_000, "10m": 600_000, "24h": 86_400_000, "7d": 604_800_000} {
-		if got, ok := policy.ParseDuration(text); !ok || got != want {
-			t.Errorf("%s: %d %v", text, got, ok)
+	_, packs := packSchema(t)
+	fits := func(text string) bool {
+		return packs.Validate(args(t, `{"version":2,"id":"p","limits":{"time":`+artifact.StringValue(text).String()+`}}`)) == nil
+	}
+	for text, want := range map[string]uint64{
+		"0s": 0, "1ms": 1, "500ms": 500, "90s": 90_000, "10m": 600_000, "24h": 86_400_000, "7d": 604_800_000,
+		"1h30m": 5_400_000, "1d1h1m1s1ms": 90_061_001, "2h0m5ms": 7_200_005, "106751d23h47m16s854ms": 9_223_372_036_854,
+	} {
+		if got, ok := policy.ParseDuration(text); !ok || got != want || !fits(text) {
+			t.Errorf("%s: %d %v, schema %v", text, got, ok, fits(text))
 		}
 	}
-	for _, text := range []string{"", "s", "1", "1.5h", "-1s", "+1s", "1h30m", "1 s", "1S", "99999999999d", "18446744073709551615ms"} {
+	for _, text := range []string{
+		"", "s", "1", "1.5h", "-1s", "+1s", "1 s", "1S", " 1s", "30m1h", "1h1h", "1ms1s", "5sm", "5s3", "5mss", "1hm", "0000000000000001s",
+	} {
+		if got, ok := policy.ParseDuration(text); ok || fits(text) {
+			t.Errorf("%q: %d, schema %v", text, got, fits(text))
+		}
+	}
+	for _, text := range []string{"106751d23h47m16s855ms", "106752d", "999999999999999d", "18446744073709551615ms"} {
 		if got, ok := policy.ParseDuration(text); ok {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
-	for _, millis := range []uint64{0, 1, 999, 1000, 60_000, 90_000, 86_400_000, 123_456_789} {
+	for _, millis := range []uint64{0, 1, 999, 1000, 60_000, 90_000, 5_400_000, 86_400_000, 123_456_789} {
 		if got, ok := policy.ParseDuration(policy.FormatDuration(millis)); !ok || got != millis {
 			t.Errorf("%d: %s", millis, policy.FormatDuration(millis))
+		}
+	}
+	if got := policy.FormatDuration(5_400_000); got != "90m" {
+		t.Errorf("canonical form of 1h30m is %s", got)
+	}
+}
+
+// A quorum that no run could serve is refused where it is read, with its place.
+func TestQuorumIsBounded(t *testing.T) {
+	for _, at := range []string{"approvals: {quorum: %s}\n", "tools: {t: {approval: {quorum: %s}}}\n", "handoffs: {h: {authority: {approvals: {quorum: %s}}}}\n"} {
+		for text, want := range map[string]string{
+			"1": "", "32": "",
+			"0":                    "quorum is 0; write at least 1",
+			"33":                   "quorum is 33; write at most 32",
+			"100000000":            "quorum is 100000000; write at most 32",
+			"18446744073709551615": "write at most 32",
+			"-1":                   "quorum: -1 is not a whole number",
+			"two":                  "quorum: \"two\" is not a whole number",
+		} {
+			_, err := policy.ReadPack([]byte("version: 2\nid: p\n"+fmt.Sprintf(at, text)), "pack.yaml")
+			column := strings.Index(at, "%s") + 1
+			if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("pack.yaml:3:%d: ", column)+strings.TrimSuffix(want, "write at most 32")) {
+				t.Errorf("quorum %s: %v, want %q", text, err, want)
+			}
+		}
+	}
+}
+
+// TestPlacesOfVersion1: errors keep the text of the contract, and say where and
+// what to do.
+func TestPlacesOfVersion1(t *testing.T) {
+	const manifest = `{"version":1,"id":"a","metadata":{"name":"A","description":"d"},"agents":{},` + "\n" + `"tools":[],"namespaces":[],"argument_constraints":{},"capability_bindings":{},`
+	for _, c := range []struct{ text, want, v1 string }{
+		{"version: 1\nid: a\nbudget:\n  max_cals: 3\n", `p:4:3: PackLoad("invalid native pack line:   max_cals: 3"); did you mean "max_calls"?`, ""},
+		{"version: 1\nID: a\n", `p:2:1: PackLoad("invalid native pack line: ID: a"); did you mean "id"?`, ""},
+		{"version: 1\n\nid: a\nversion: 1\n", `p:4:1: PackLoad("invalid native pack line: version: 1"); version is there already`, ""},
+		{"version: 1\nbudget:\n    max_calls: 1\n", `p:3:5: PackLoad("invalid native pack line:     max_calls: 1"); begin keys of authority and budget with two blanks, and others with none`, ""},
+		{"version: 1\nid\n", `p:2:1: PackLoad("invalid native pack line: id"); write KEY: VALUE`, ""},
+		{"version: 1\ntools: a\n", `p:2:1: PackLoad("native tools must be a bracketed list")`, ""},
+		{"version: 1\nid: a\n", `p:1:1: PackLoad("native pack is incomplete or unsupported"); it needs version: 1, an id, and a budget with max_calls above 0`, ""},
+		{"version: 1\nid: \u00e4\xff\n", `p:2:6: PackLoad("native pack is not UTF-8: invalid utf-8 sequence of 1 bytes from index 17")`, ""},
+		{manifest + `"budget":{"max_calls":1,"max_units":0}}`, "p:2:88: max_duration_ms is missing", `PackLoad("p:2:88: max_duration_ms is missing")`},
+	} {
+		_, err := policy.ReadPack([]byte(c.text), "p")
+		var v1 *policy.V1Error
+		var document *artifact.DocumentError
+		if err == nil || err.Error() != c.want || !errors.As(err, &v1) || !errors.As(err, &document) || document.Error() != c.want {
+			t.Errorf("%q\ngot  %v\nwant %s", c.text, err, c.want)
+			continue
+		}
+		if want := cmp.Or(c.v1, v1.Error()); v1.Error() != want || c.v1 == "" && !strings.Contains(c.want, v1.Error()) {
+			t.Errorf("%q: the contract's text is %s, want %s", c.text, v1, want)
+		}
+		if _, err := policy.ParseNative([]byte(c.text)); c.v1 == "" && (err == nil || err.Error() != v1.Error()) {
+			t.Errorf("%q: %v", c.text, err)
 		}
 	}
 }

@@ -106,18 +106,14 @@ func (p *Policy) Admit(run Run) *Denial {
 		at := []string{"agents", p.agent}
 		if a.Graphs != nil && !slices.Contains(a.Graphs, run.Graph) {
 			j.deny(CodeGraphNotAllowed, rule+".graphs", "graph %s is not one that the agent may run", run.Graph)
-			graphs := make([]string, 0, len(a.Graphs)+1)
-			for _, g := range append(slices.Clone(a.Graphs), run.Graph) {
-				graphs = append(graphs, g.String())
-			}
-			j.fix.set(p.layers[0], append(at, "graphs"), stringList(graphs), "add graph %s", run.Graph)
+			j.fix.set(p.layers[0], append(at, "graphs"), stringList(append(digestTexts(a.Graphs), run.Graph.String())), "add graph %s", run.Graph)
 		}
-		if !a.Definition.IsZero() && a.Definition != run.Definition {
+		if a.Definitions != nil && !slices.Contains(a.Definitions, run.Definition) {
 			j.deny(CodeAgentNotAllowed, rule+".definition", "the agent's document has another digest than the pack names")
-			if run.Definition.IsZero() {
-				j.fix.remove(p.layers[0], []string{"agents", p.agent, "definition"}, "name no document")
+			if at = append(at[:2:2], "definition"); run.Definition.IsZero() {
+				j.fix.remove(p.layers[0], at, "name no document")
 			} else {
-				j.fix.set(p.layers[0], []string{"agents", p.agent, "definition"}, artifact.StringValue(run.Definition.String()), "name the document %s", run.Definition)
+				j.fix.pin(p.layers[0], at, a.Definitions, run.Definition, "the document")
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
@@ -11,14 +13,15 @@ import (
 const (
 	maxConditions     = 16   // of one grant
 	maxArgumentRules  = 128  // of one exec grant
+	maxExact          = 128  // of one exec grant
 	maxHandoffNesting = 8    // authority within authority
 	maxGrants         = 4096 // in one section
 )
 
 // ReadPack reads a pack in any of its forms: version 2 in YAML or JSON, version 1
 // as a JSON manifest or as native .knolo text. Source names the text in errors.
-// Errors of version 2 are *[artifact.DocumentError] with every problem and its
-// position; those of version 1 are *[V1Error] with the text of the contract.
+// Errors are *[artifact.DocumentError] to [errors.As], with every problem and its
+// position; those of version 1 are a *[V1Error] too, with the text of the contract.
 func ReadPack(data []byte, source string) (*Pack, error) {
 	text := strings.TrimLeft(string(data), " \t\r\n")
 	switch {
@@ -56,9 +59,9 @@ func statedVersion(text string) string {
 }
 
 func readManifestPack(data []byte, source string) (*Pack, error) {
-	m, err := ParseManifest(data, source)
+	m, err := parseManifest(data, source)
 	if err != nil {
-		return nil, err
+		return nil, placeManifest(err)
 	}
 	p := packOf(m.DeclarationV1)
 	p.Description, p.manifest = m.Description, artifact.Some(m)
@@ -71,9 +74,9 @@ func readManifestPack(data []byte, source string) (*Pack, error) {
 }
 
 func readNativePack(data []byte, source string) (*Pack, error) {
-	n, err := ParseNative(data)
+	n, at, err := parseNative(data)
 	if err != nil {
-		return nil, err
+		return nil, at.of(err, source)
 	}
 	p := packOf(n.DeclarationV1)
 	p.native = artifact.Some(n)
@@ -164,7 +167,7 @@ func readDocument(doc *artifact.Document) (*Pack, error) {
 
 func readAgent(f artifact.Field) Agent {
 	o := f.Object()
-	a := Agent{Definition: readDigest(o.May("definition")), Capabilities: []string{}, Namespaces: map[string]Access{}}
+	a := Agent{Definitions: readDigests(o.May("definition")), Capabilities: []string{}, Namespaces: map[string]Access{}}
 	if graphs := o.May("graphs"); graphs.Present() {
 		a.Graphs = []artifact.Digest{}
 		for _, g := range graphs.List() {
@@ -248,11 +251,9 @@ func readApproval(f artifact.Field) *ApprovalRule {
 		r.Method = artifact.Some(method)
 	}
 	if q := o.May("quorum"); q.Present() {
-		if r.Quorum = uint64(q.Uint32()); r.Quorum == 0 && q.Kind() == artifact.KindNumber {
-			q.Report("quorum is 0; write at least 1, or remove approval")
-		}
+		r.Quorum = ReadQuorum(q)
 	}
-	r.ExpiresMS = readDuration(o.May("expires"))
+	r.ExpiresMS = ReadDuration(o.May("expires"))
 	o.RefuseUnknown()
 	return r
 }
@@ -265,7 +266,7 @@ func readBlobs(f artifact.Field) map[string]uint64 {
 			m[class] = Forever
 			continue
 		}
-		if m[class] = readDuration(retention); m[class] == 0 && retention.Kind() == artifact.KindString {
+		if m[class] = ReadDuration(retention); m[class] == 0 && retention.Kind() == artifact.KindString {
 			retention.Report("retention of %s is no time; write a duration or forever, or remove the class", class)
 		}
 	}
@@ -288,6 +289,29 @@ func readDigest(f artifact.Field) artifact.Digest {
 		f.Report("%v", err)
 	}
 	return d
+}
+
+// readDigests reads one digest or a list of them, sorted; nil when absent.
+func readDigests(f artifact.Field) []artifact.Digest {
+	if !f.Present() {
+		return nil
+	}
+	fields := []artifact.Field{f}
+	if f.Kind() == artifact.KindArray {
+		if fields = f.List(); len(fields) == 0 {
+			f.Report("the list is empty; write at least one digest")
+		}
+	}
+	list := make([]artifact.Digest, 0, len(fields))
+	for _, e := range fields {
+		d := readDigest(e)
+		if slices.Contains(list, d) && !d.IsZero() {
+			e.Report("%s appears twice; keep one", d)
+		}
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b artifact.Digest) int { return bytes.Compare(a[:], b[:]) })
+	return list
 }
 
 // redactionPointer says what is wrong with a typed pointer.

@@ -39,7 +39,7 @@ func readGrant(k Kind, f artifact.Field, depth int) *Grant {
 	g.When = readConditions(o.May("when"))
 	g.Limits = readLimits(o.May("limits"), grantResources...)
 	g.PerCall = readLimits(o.May("per_call"), perCallResources...)
-	g.TimeoutMS = readDuration(o.May("timeout"))
+	g.TimeoutMS = ReadDuration(o.May("timeout"))
 	if a := o.May("approval"); a.Present() {
 		g.Approval = readApproval(a)
 	}
@@ -88,7 +88,7 @@ func readSpecific(k Kind, o *artifact.Object, g *Grant, depth int) {
 	case KindHTTP:
 		readHTTP(o, g)
 	case KindWASM:
-		g.Module = readDigest(o.Need("module"))
+		g.Modules = readDigests(o.Need("module"))
 		g.MemoryBytes = o.May("memory_bytes").Uint64()
 	case KindModel:
 		g.MaxOutputTokens = o.May("max_output_tokens").Uint64()
@@ -99,7 +99,7 @@ func readSpecific(k Kind, o *artifact.Object, g *Grant, depth int) {
 	case KindClaims:
 		g.Actions = optionalNames(o.Need("actions"), claimAction)
 	case KindHandoff:
-		g.Graph = readDigest(o.May("graph"))
+		g.Graphs = readDigests(o.May("graph"))
 		f := o.May("authority")
 		switch {
 		case f.Present() && depth >= maxHandoffNesting:
@@ -145,6 +145,40 @@ func readExec(o *artifact.Object, g *Grant) {
 	}
 	g.OutputBytes = o.May("output_bytes").Uint64()
 	g.AllowModelFlags = o.May("allow_model_flags").Bool()
+	also := o.May("also").List()
+	if len(also) > maxExact {
+		o.May("also").Report("also has more than %d entries", maxExact)
+		also = nil
+	}
+	for _, f := range also {
+		g.Also = append(g.Also, readExact(f, g.Program))
+	}
+}
+
+// readExact reads a program with its arguments; the program is the grant's unless
+// it names another one.
+func readExact(f artifact.Field, program string) Exact {
+	o := f.Object()
+	x := Exact{Program: program}
+	if p := o.May("program"); p.Present() {
+		if x.Program = p.Text(); p.Kind() == artifact.KindString && !isAbsolute(x.Program) {
+			p.Report("program %.80q: write an absolute path without . and .. parts; nothing is looked up in PATH", x.Program)
+		}
+	}
+	args := o.Need("args").List()
+	if len(args) > maxArgumentRules {
+		o.Need("args").Report("args has more than %d entries", maxArgumentRules)
+		args = nil
+	}
+	for _, a := range args {
+		if a.Kind() == artifact.KindNumber || a.Kind() == artifact.KindBool {
+			a.Report("an argument is text; put it in quotes")
+			continue
+		}
+		x.Args = append(x.Args, a.Text())
+	}
+	o.RefuseUnknown()
+	return x
 }
 
 // isAbsolute accepts /usr/bin/git and C:\Program Files\Git\git.exe, in the form

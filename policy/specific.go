@@ -17,9 +17,9 @@ func (j *judge) specific(c *Call, p *part) {
 	case KindHTTP:
 		j.http(c, p)
 	case KindWASM:
-		if p.grant.Module != c.Module && !p.isV1() {
+		if !slices.Contains(g.Modules, c.Module) && !p.isV1() {
 			j.deny(CodeArgumentDenied, p.rule+".module", "the module has another digest than the pack names")
-			j.fix.set(p.layer, append(slices.Clone(p.path), "module"), artifact.StringValue(c.Module.String()), "name the module %s", c.Module)
+			j.fix.pin(p.layer, append(slices.Clone(p.path), "module"), g.Modules, c.Module, "the module")
 		}
 		if most := max(g.MemoryBytes, memoryDefault(g)); c.Memory > most {
 			j.deny(CodeCallTooLarge, p.rule+".memory_bytes", "asks for %d bytes of memory, of %d", c.Memory, most)
@@ -38,9 +38,9 @@ func (j *judge) specific(c *Call, p *part) {
 			j.fix.add(p, "actions", g.Actions, c.Action)
 		}
 	case KindHandoff:
-		if !g.Graph.IsZero() && g.Graph != c.Graph {
+		if g.Graphs != nil && !slices.Contains(g.Graphs, c.Graph) {
 			j.deny(CodeGraphNotAllowed, p.rule+".graph", "the graph has another digest than the pack names")
-			j.fix.set(p.layer, append(slices.Clone(p.path), "graph"), artifact.StringValue(c.Graph.String()), "name the graph %s", c.Graph)
+			j.fix.pin(p.layer, append(slices.Clone(p.path), "graph"), g.Graphs, c.Graph, "the graph")
 		}
 	}
 }
@@ -55,42 +55,79 @@ func memoryDefault(g *Grant) uint64 {
 }
 
 func (j *judge) exec(c *Call, p *part) {
+	if !p.grant.permitsExactly(c) {
+		j.program(c, p)
+	}
+	j.subset(p, "env", p.grant.Env, c.Env, "variable %s is not passed on")
+}
+
+// permitsExactly reports whether the pack has the program with these arguments
+// word for word.
+func (g *Grant) permitsExactly(c *Call) bool {
+	return slices.ContainsFunc(g.Also, func(x Exact) bool {
+		return x.Program == c.Program && slices.EqualFunc(x.Args, c.Argv, func(text string, a ProgramInput) bool { return text == a.Text })
+	})
+}
+
+// program holds program and arguments against the rules of the grant.
+func (j *judge) program(c *Call, p *part) {
 	g := p.grant
 	if c.Program != g.Program {
-		j.deny(CodeArgumentDenied, p.rule+".program", "the program is not the one that the pack names")
-		j.fix.set(p.layer, append(slices.Clone(p.path), "program"), artifact.StringValue(c.Program), "name the program %s", c.Program)
+		j.programDenied(c, p, CodeArgumentDenied, ".program", "the program is not the one that the pack names")
 	}
 	at := 0
 	for i, a := range c.Argv {
 		if at == len(g.Args) {
-			j.argumentDenied(c, p, ".args", "argument %d is one more than the pack allows", i+1)
+			j.programDenied(c, p, CodeArgumentDenied, ".args", "argument %d is one more than the pack allows", i+1)
 			break
 		}
 		rule, pattern := g.Args[at], p.args[at]
 		switch {
 		case pattern == nil && a.Text != rule.Text:
-			j.argumentDenied(c, p, ".args", "argument %d is not the text that the pack names", i+1)
+			j.programDenied(c, p, CodeArgumentDenied, ".args", "argument %d is not the text that the pack names", i+1)
 		case pattern != nil && !pattern.MatchString(a.Text):
-			j.argumentDenied(c, p, ".args", "argument %d does not match %s", i+1, rule.Pattern)
+			j.programDenied(c, p, CodeArgumentDenied, ".args", "argument %d does not match %s", i+1, rule.Pattern)
 		case pattern != nil && !g.AllowModelFlags && a.Taint.IsDerived() && strings.HasPrefix(a.Text, "-"):
-			j.deny(CodeTaintedArgument, p.rule+".allow_model_flags", "argument %d begins with - and comes from a %s", i+1, a.Taint)
-			j.fix.set(p.layer, append(slices.Clone(p.path), "allow_model_flags"), artifact.BoolValue(true), "let arguments of models begin with -")
+			j.programDenied(c, p, CodeTaintedArgument, ".allow_model_flags", "argument %d begins with - and comes from a %s", i+1, a.Taint)
 		}
 		if !rule.Repeat {
 			at++
 		}
 	}
 	if at < len(g.Args) && !g.Args[at].Repeat {
-		j.argumentDenied(c, p, ".args", "%d of %d arguments are there", len(c.Argv), len(g.Args))
+		j.programDenied(c, p, CodeArgumentDenied, ".args", "%d of %d arguments are there", len(c.Argv), len(g.Args))
 	}
-	j.subset(p, "env", g.Env, c.Env, "variable %s is not passed on")
 }
 
-// argumentDenied says that the arguments of a program do not fit its rules. The
-// smallest change is the list of these arguments.
-func (j *judge) argumentDenied(c *Call, p *part, field, format string, args ...any) {
-	j.deny(CodeArgumentDenied, p.rule+field, format, args...)
-	j.fix.set(p.layer, append(slices.Clone(p.path), "args"), exactArguments(c.Argv), "name these arguments")
+// programDenied says what is wrong with a program or its arguments. The smallest
+// change permits this program with these arguments, besides what the rules do.
+func (j *judge) programDenied(c *Call, p *part, code Code, field, format string, args ...any) {
+	j.deny(code, p.rule+field, format, args...)
+	if j.unsaid {
+		j.fix.say("write rules for the arguments of %s, not all of which the graph says", strings.Join(p.path, "."))
+		return
+	}
+	if j.hidesArguments() {
+		return
+	}
+	x := Exact{Program: c.Program}
+	for _, a := range c.Argv {
+		x.Args = append(x.Args, a.Text)
+	}
+	list := append(slices.Clone(p.grant.Also), x)
+	j.fix.set(p.layer, append(slices.Clone(p.path), "also"), exactValues(list, p.grant.Program), "permit this program with exactly these arguments too")
+}
+
+// hidesArguments reports, and says, that a change would hold arguments of a program
+// which the pack redacts.
+func (j *judge) hidesArguments() bool {
+	for _, pointer := range j.policy.redact {
+		if isBelow(pointer, "args:/args") || pointer == "args:" {
+			j.fix.say("no change is shown: it would hold the arguments of the program, which the pack redacts")
+			return true
+		}
+	}
+	return false
 }
 
 func exactArguments(argv []ProgramInput) artifact.Value {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,14 @@ var durationUnits = []struct {
 	{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1_000}, {"ms", 1},
 }
 
-// maxDuration is the longest duration: one hundred years, in milliseconds.
-const maxDuration = 36_525 * 86_400_000
+// Bounds of durations: what a [time.Duration] holds, in milliseconds, and the
+// digits of one number.
+const (
+	maxDuration       = math.MaxInt64 / 1_000_000
+	maxDurationDigits = 15
+)
 
-// FormatDuration gives milliseconds as packs write them: a whole number and one
+// FormatDuration gives milliseconds in canonical form: a whole number and one
 // unit, such as 90s. The unit is the longest that fits.
 func FormatDuration(millis uint64) string {
 	for _, u := range durationUnits {
@@ -31,38 +36,45 @@ func FormatDuration(millis uint64) string {
 	return "0s"
 }
 
-// ParseDuration reads a whole number and one of the units ms, s, m, h and d, and
-// gives milliseconds.
+// ParseDuration reads a length of time of packs, graphs and agent files, such as
+// 500ms, 30s, 1h30m or 7d, and gives milliseconds. The units are d, h, m, s and
+// ms, each once at most and the longer before the shorter.
 func ParseDuration(text string) (millis uint64, ok bool) {
-	digits := strings.TrimRight(text, "dhms")
-	for _, u := range durationUnits {
-		if text != digits+u.name {
-			continue
+	rest, from := text, 0
+	for rest != "" {
+		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+		rest = rest[len(digits):]
+		name := rest[:len(rest)-len(strings.TrimLeft(rest, "dhms"))]
+		rest = rest[len(name):]
+		for from < len(durationUnits) && durationUnits[from].name != name {
+			from++
 		}
 		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil || digits[0] == '+' || n > maxDuration/u.millis {
+		if err != nil || len(digits) > maxDurationDigits || from == len(durationUnits) {
 			return 0, false
 		}
-		return n * u.millis, true
+		if n > (maxDuration-millis)/durationUnits[from].millis {
+			return 0, false
+		}
+		millis += n * durationUnits[from].millis
+		from++
 	}
-	return 0, false
+	return millis, text != ""
 }
 
-func readDuration(f artifact.Field) uint64 {
+// ReadDuration reads a field as [ParseDuration] does; it is 0 when absent. What
+// is no length of time is reported.
+func ReadDuration(f artifact.Field) uint64 {
 	if !f.Present() {
 		return 0
 	}
-	if f.Kind() == artifact.KindNumber {
-		f.Report("a duration needs a unit: write 30s, 10m, 24h or 7d")
-		return 0
-	}
-	text := f.Text()
 	if f.Kind() != artifact.KindString {
+		f.Report("want a length of time with its unit, such as 500ms, 30s, 10m, 1h30m or 7d")
 		return 0
 	}
-	millis, ok := ParseDuration(text)
+	millis, ok := ParseDuration(f.Text())
 	if !ok {
-		f.Report("duration %.40q: write a whole number and ms, s, m, h or d, such as 30s", text)
+		f.Report("%.40q is not a length of time; write 500ms, 30s, 10m, 1h30m or 7d", f.Text())
 	}
 	return millis
 }

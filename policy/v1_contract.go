@@ -38,6 +38,46 @@ func SatisfiesV1(schema, v artifact.Value) bool {
 	return true
 }
 
+// relaxV1 gives the constraint that permits what the given one does and v, and as
+// little else as the language can say. A schema that is no object permits nothing.
+func relaxV1(schema, v artifact.Value) artifact.Value {
+	if schema.Kind() != artifact.KindObject {
+		only := object(artifact.Member{Name: "type", Value: artifact.StringValue(v.Kind().String())})
+		if v.IsNull() {
+			return only
+		}
+		return only.With("const", v)
+	}
+	if t, ok := schema.Get("type"); ok && t.Kind() == artifact.KindString && t.Text() != v.Kind().String() {
+		schema = schema.Without("type")
+	}
+	if list, ok := schema.Get("required"); ok && list.Kind() == artifact.KindArray && !hasRequired(list, v) {
+		kept := slices.DeleteFunc(slices.Clone(list.Elements()), func(name artifact.Value) bool {
+			_, there := v.Get(name.Text())
+			return name.Kind() != artifact.KindString || !there
+		})
+		schema = withList(schema, "required", artifact.ArrayValue(kept...))
+	}
+	if properties, ok := schema.Get("properties"); ok && v.Kind() == artifact.KindObject {
+		for _, m := range properties.Members() {
+			if member, there := v.Get(m.Name); there && !SatisfiesV1(m.Value, member) {
+				properties = properties.With(m.Name, relaxV1(m.Value, member))
+			}
+		}
+		schema = schema.With("properties", properties)
+	}
+	if fixed, ok := schema.Get("const"); ok && !equalV1(fixed, v) {
+		schema = schema.Without("const")
+		if fixed.Kind() == v.Kind() {
+			schema = schema.With("type", artifact.StringValue(v.Kind().String()))
+		}
+	}
+	if limit, ok := schema.Get("maximum"); ok && !SatisfiesV1(object(artifact.Member{Name: "maximum", Value: limit}), v) {
+		schema = schema.With("maximum", v)
+	}
+	return schema
+}
+
 func hasRequired(list, v artifact.Value) bool {
 	for _, name := range list.Elements() {
 		if name.Kind() != artifact.KindString {

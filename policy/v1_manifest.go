@@ -6,27 +6,27 @@ import "github.com/writ-dev/writ/artifact"
 // the text in errors. Whether the pack may be used is for [DeclarationV1.Check]
 // to say.
 func ParseManifest(data []byte, source string) (ManifestV1, error) {
-	doc, err := artifact.ParseVersion1(data, source)
+	m, err := parseManifest(data, source)
 	if err != nil {
 		return ManifestV1{}, packLoad(err.Error())
 	}
-	r := artifact.NewFirstReader(doc)
-	o := r.Root().Object()
-	var m ManifestV1
-	m.Version, m.ID = o.Need("version").Uint16(), o.Need("id").Identifier()
-	metadata := o.Need("metadata").Object()
-	m.Name, m.Description = metadata.Need("name").Text(), metadata.Need("description").Text()
-	metadata.RefuseUnknown()
-	m.Agents = map[string]AgentV1{}
-	for id, f := range o.Need("agents").Map() {
-		m.Agents[id] = readAgentV1(f)
-	}
-	m.readAuthority(o)
-	o.RefuseUnknown()
-	if err := r.Err(); err != nil {
-		return ManifestV1{}, packLoad(err.Error())
-	}
 	return m, nil
+}
+
+func parseManifest(data []byte, source string) (ManifestV1, error) {
+	return decodeV1(data, source, func(o *artifact.Object) ManifestV1 {
+		var m ManifestV1
+		m.Version, m.ID = o.Need("version").Uint16(), o.Need("id").Identifier()
+		metadata := o.Need("metadata").Object()
+		m.Name, m.Description = metadata.Need("name").Text(), metadata.Need("description").Text()
+		metadata.RefuseUnknown()
+		m.Agents = map[string]AgentV1{}
+		for id, f := range o.Need("agents").Map() {
+			m.Agents[id] = readAgentV1(f)
+		}
+		m.readAuthority(o)
+		return m
+	})
 }
 
 // ParseDeclaration reads the authority half of a manifest as a document of its

@@ -25,31 +25,46 @@ type NativeV1 struct {
 // like YAML and is none. The texts of its errors are part of the version 1
 // contract.
 func ParseNative(data []byte) (NativeV1, error) {
-	if !utf8.Valid(data) {
-		return NativeV1{}, packLoad("native pack is not UTF-8: " + describeInvalid(data))
+	n, _, err := parseNative(data)
+	return n, err
+}
+
+// parseNative also says where and why a text is refused.
+func parseNative(data []byte) (NativeV1, nativePlace, error) {
+	if at := firstInvalid(data); at >= 0 {
+		line := 1 + strings.Count(string(data[:at]), "\n")
+		column := 1 + utf8.RuneCount(data[1+strings.LastIndexByte(string(data[:at]), '\n'):at])
+		return NativeV1{}, nativePlace{line, column, ""}, packLoad("native pack is not UTF-8: " + describeInvalid(data, at))
 	}
-	r := nativeReader{seen: map[string]bool{}}
+	r, number := nativeReader{seen: map[string]bool{}}, 0
 	for line := range strings.SplitSeq(string(data), "\n") {
+		number++
 		if line = strings.TrimRightFunc(line, unicode.IsSpace); line == "" {
 			continue
 		}
 		if err := r.line(line); err != nil {
-			return NativeV1{}, err
+			indent := line[:len(line)-len(strings.TrimLeftFunc(line, unicode.IsSpace))]
+			return NativeV1{}, nativePlace{number, 1 + utf8.RuneCountInString(indent), r.hint}, err
 		}
 	}
-	return r.finish()
+	n, err := r.finish()
+	return n, nativePlace{1, 1, "; it needs version: 1, an id, and a budget with max_calls above 0"}, err
 }
 
-// describeInvalid words the first invalid sequence as version 1 does.
-func describeInvalid(data []byte) string {
-	at := 0
-	for {
+// firstInvalid gives the offset of the first byte that is no UTF-8, or -1.
+func firstInvalid(data []byte) int {
+	for at := 0; at < len(data); {
 		r, size := utf8.DecodeRune(data[at:])
 		if r == utf8.RuneError && size == 1 {
-			break
+			return at
 		}
 		at += size
 	}
+	return -1
+}
+
+// describeInvalid words the invalid sequence at an offset as version 1 does.
+func describeInvalid(data []byte, at int) string {
 	if !utf8.FullRune(data[at:]) {
 		return fmt.Sprintf("incomplete utf-8 byte sequence from index %d", at)
 	}
@@ -68,6 +83,7 @@ type nativeReader struct {
 	capabilities []string
 	section      string
 	seen         map[string]bool // "key" and "section key"
+	hint         string          // what to do about a line that is refused
 }
 
 var (
@@ -82,6 +98,7 @@ func (r *nativeReader) line(line string) error {
 	invalid := packLoad("invalid native pack line: " + line)
 	key, value, ok := strings.Cut(line, ":")
 	if !ok {
+		r.hint = "; write KEY: VALUE"
 		return invalid
 	}
 	indent := len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace))
@@ -90,14 +107,21 @@ func (r *nativeReader) line(line string) error {
 	if indent != 0 {
 		name, allowed = r.section+" "+key, nativeNested[r.section]
 	}
-	if r.seen[name] || indent != 0 && indent != 2 || !slices.Contains(allowed, key) {
-		return invalid
+	switch {
+	case r.seen[name]:
+		r.hint = "; " + key + " is there already"
+	case indent != 0 && indent != 2:
+		r.hint = "; begin keys of authority and budget with two blanks, and others with none"
+	case !slices.Contains(allowed, key):
+		r.hint = artifact.Suggest(key, allowed)
+	default:
+		r.seen[name] = true
+		if indent == 0 {
+			r.section = key
+		}
+		return r.value(key, value)
 	}
-	r.seen[name] = true
-	if indent == 0 {
-		r.section = key
-	}
-	return r.value(key, value)
+	return invalid
 }
 
 func (r *nativeReader) value(key, value string) (err error) {

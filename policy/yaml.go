@@ -1,13 +1,14 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 )
 
-// writeYAML gives a mapping as block YAML: mappings in lines, lists in brackets,
-// text plain where that cannot be misread.
+// writeYAML gives a mapping as block YAML: mappings in lines, lists in brackets, but
+// those of mappings one to a line, text plain where that cannot be misread.
 func writeYAML(v artifact.Value) string {
 	w := yamlWriter{quote: quoteYAML}
 	w.mapping(v, "")
@@ -29,10 +30,16 @@ type yamlWriter struct {
 func (w *yamlWriter) mapping(v artifact.Value, indent string) {
 	for _, m := range v.Members() {
 		w.WriteString(indent + w.quote(m.Name) + ":")
-		if m.Value.Kind() == artifact.KindObject && m.Value.Len() > 0 {
+		switch {
+		case m.Value.Kind() == artifact.KindObject && m.Value.Len() > 0:
 			w.WriteString("\n")
 			w.mapping(m.Value, indent+"  ")
-		} else {
+		case slices.ContainsFunc(m.Value.Elements(), func(e artifact.Value) bool { return e.Kind() == artifact.KindObject }):
+			w.WriteString("\n")
+			for _, e := range m.Value.Elements() {
+				w.WriteString(indent + "  - " + w.flow(e) + "\n")
+			}
+		default:
 			w.WriteString(" " + w.flow(m.Value) + "\n")
 		}
 	}
@@ -49,6 +56,12 @@ func (w *yamlWriter) flow(v artifact.Value) string {
 			parts[i] = w.flow(e)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case artifact.KindObject:
+		parts := make([]string, v.Len())
+		for i, m := range v.Members() {
+			parts[i] = w.quote(m.Name) + ": " + w.flow(m.Value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	return v.String()
 }

@@ -208,7 +208,7 @@ func (o *approvalsOptions) show(ctx context.Context, exec string, raw bool) erro
 	t.add(cell(dim, "proposal"), spans(name(plain, a.staged.Proposal.String())))
 	t.add(cell(dim, "bytes"), spans(text(grouped(float64(len(data))))))
 	t.add(cell(dim, "needs"), spans(text(fmt.Sprintf("%d of %s so far, by %s or stronger%s", a.have,
-		counted(int(a.staged.Need), "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
+		counted(a.staged.Need, "approver"), a.staged.Method, untilWords(a.staged.ExpiresMS)))))
 	if shape := o.answerOf(ctx, s, l, exec, a.node); len(shape) > 0 {
 		t.add(cell(dim, "answer"), spans(name(plain, shape.String())))
 	}
@@ -281,6 +281,9 @@ func (o *approvalsOptions) decide(ctx context.Context, exec string, approve bool
 	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		a, err := o.question(ctx, rt.Store, exec)
+		if err == nil && approve {
+			err = agent.CheckSecrets(local.Options{}) // before anything is approved that cannot be done here
+		}
 		if err != nil {
 			return engine.Report{}, err
 		}

@@ -145,7 +145,7 @@ func (r *runner) sayAll(err error) {
 			r.hint(hint)
 		}
 	case errors.As(err, &hinted):
-		r.say(hinted.Error())
+		r.sayAll(hinted.error)
 		r.hint(hinted.hint)
 	case errors.As(err, &document):
 		for _, p := range document.Problems {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -63,6 +65,25 @@ func (g flagGroup) mark(name string) {
 	if err := g.set.SetAnnotation(name, groupNote, []string{g.title}); err != nil {
 		panic(err) // the flag was declared on the line before
 	}
+}
+
+// parseGiven reads JSON or YAML that a person typed. What begins like JSON and is
+// none may be YAML, such as {topic: tides}.
+func parseGiven(text []byte, source string) (*artifact.Document, error) {
+	doc, err := artifact.ParseDocument(text, source)
+	if err == nil {
+		return doc, nil
+	}
+	doc, yaml := artifact.ParseYAML(text, source)
+	if yaml == nil {
+		return doc, nil
+	}
+	if rest, ok := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{")); ok {
+		if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '"' && rest[0] != '}' {
+			return nil, yaml // whose first name has no quotes was not meant as JSON
+		}
+	}
+	return nil, err
 }
 
 // optional gives the text as a field that may be absent.

@@ -47,6 +47,7 @@ var views = []struct {
 	{"pack-check", []string{"pack", "check", "../" + agents + "/approval/pack.yaml"}},
 	{"pack-explain", []string{"pack", "explain", "../../../policy/testdata/research.yaml", "--agent", "research"}},
 	{"pack-call-refused", []string{"pack", "explain", "../" + agents + "/handoff/pack.yaml", "tool", "lookp", "--args", `{"q": "x"}`}},
+	{"pack-call-permitted", []string{"pack", "explain", "../../../policy/testdata/release.yaml", "--agent", "release", "exec", "git-log", "--args", `{"args": ["--oneline", "--max-count=5"]}`, "--with", `{"args": ["log"], "capability": "git"}`}},
 	{"pack-diff", []string{"pack", "diff", "../" + agents + "/handoff/pack.yaml", "../" + agents + "/approval/pack.yaml"}},
 	{"usage", nil},
 	{"help", []string{"help"}},

@@ -14,6 +14,7 @@ type explainOptions struct {
 	*runner
 	pack packFlags
 	args given
+	with given
 	json bool
 }
 
@@ -24,9 +25,13 @@ func newPackExplain(r *runner) *cobra.Command {
 		Short: "say what a pack permits, or judge one call",
 		Long: "explain lists in words what a pack grants and how much of it. With a kind (tool, model, approval, event, ...) and a " +
 			"name it judges one call of a new run instead: which rule permits it, or why it is refused and which smallest change " +
-			"to the pack would permit it.",
+			"to the pack would permit it. --args are the arguments of the node, such as {\"args\": [\"log\"]} of a program or " +
+			"{\"url\": ...} of a request. What the agent file adds is told by --with: program, args (before those of the node), env; " +
+			"module, memory_bytes; max_output_tokens; manifest, namespaces; graph; and for every kind capability, namespace, write " +
+			"and reserve. What it does not name is what the pack names. The call that was judged is shown.",
 		Example: `writ pack explain research.yaml --agent research
-writ pack explain research.yaml tool file_ticket --agent research --args '{"title": "printer"}'`,
+writ pack explain research.yaml tool file_ticket --agent research --args '{"title": "printer"}'
+writ pack explain release.yaml exec git-log --args '{"args": ["--oneline"]}' --with '{"args": ["log"]}'`,
 		Annotations: exits("the pack was explained, and the call, if one is named, is permitted", "the call is refused, or the pack is", wrongUsage),
 		RunE: func(_ *cobra.Command, words []string) error {
 			switch len(words) {
@@ -39,7 +44,9 @@ writ pack explain research.yaml tool file_ticket --agent research --args '{"titl
 		},
 	}
 	o.pack.declare(cmd)
-	flagGroup{cmd.Flags(), "Call"}.value(&o.args, "args", "JSON", `'{"q": "x"}'`, "the arguments of the call")
+	call := flagGroup{cmd.Flags(), "Call"}
+	call.value(&o.args, "args", "JSON", `'{"q": "x"}'`, "the arguments of the call")
+	call.value(&o.with, "with", "JSON", `'{"capability": "lookup"}'`, "what the agent file says of the tool")
 	flagGroup{cmd.Flags(), outputGroup}.boolean(&o.json, "json", "print the answer as JSON")
 	return cmd
 }
@@ -58,23 +65,24 @@ func (o *explainOptions) judge(file, kindName, target string) error {
 	if err != nil {
 		return err
 	}
-	call := policy.Call{Kind: kind, Name: target, NowMS: o.Now().UnixMilli()}
-	if o.args.set {
-		doc, err := artifact.ParseDocument([]byte(o.args.text), "--args")
-		if err != nil {
-			return err
-		}
-		call.Args = doc.Value()
+	call, err := o.call(p, kind, target)
+	if err != nil {
+		return err
 	}
-	permit, denial := p.Authorize(call, p.Ledger())
-	return o.present(o.json, judgementOf(permit, denial), func(page *page) {
+	permit, denial := p.Authorize(call.Call, p.Ledger())
+	if denial != nil && call.unknown != "" {
+		denial.Fix = &policy.Fix{Words: fmt.Sprintf("name the %s with --with to see the change", call.unknown)}
+	}
+	return o.present(o.json, judgementOf(call, permit, denial), func(page *page) {
 		page.heading("Call ", name(plain, kind.String()+" "+target), in(dim, "  under "+p.Pack().ID))
+		call.shown().write(page)
 		writeJudgement(page, permit, denial)
 	}, denial == nil)
 }
 
 // judgement is the JSON form of a decision.
 type judgement struct {
+	Call      callShown       `json:"call"`
 	Permitted bool            `json:"permitted"`
 	Rule      string          `json:"rule"`
 	Code      policy.Code     `json:"code,omitempty"`
@@ -82,23 +90,27 @@ type judgement struct {
 	Also      []policy.Reason `json:"also,omitempty"`
 	Fix       string          `json:"fix,omitempty"`
 	Patch     string          `json:"patch,omitempty"`
+	Reserves  reserved        `json:"reserves,omitzero"`
 }
 
-func judgementOf(permit policy.Permit, d *policy.Denial) judgement {
+func judgementOf(call *judgedCall, permit policy.Permit, d *policy.Denial) judgement {
 	if d == nil {
-		return judgement{Permitted: true, Rule: permit.Rule}
+		return judgement{Call: call.shown(), Permitted: true, Rule: permit.Rule, Reserves: reservedOf(permit)}
 	}
-	return judgement{Rule: d.Rule, Code: d.Code, Message: d.Message, Also: d.Also, Fix: d.Fix.Words, Patch: d.Fix.YAML}
+	return judgement{Call: call.shown(), Rule: d.Rule, Code: d.Code, Message: d.Message, Also: d.Also, Fix: d.Fix.Words, Patch: d.Fix.YAML}
 }
 
 func writeJudgement(p *page, permit policy.Permit, d *policy.Denial) {
 	if d == nil {
 		p.line(0, markGood, space, in(bold, "permitted"), text("  by "+permit.Rule))
+		if r := reservedOf(permit); r.isMore() {
+			p.hang(2, 4, in(dim, r.words()))
+		}
 		return
 	}
 	if d.Code == policy.CodeApprovalRequired && d.Approval != nil {
-		p.line(0, markWarn, space, in(bold, "permitted after approval"), text(fmt.Sprintf("  of %s, by %s or stronger (%s)",
-			counted(int(max(d.Approval.Quorum, 1)), "approver"), d.Approval.Method, d.Rule)))
+		p.hang(0, 2, markWarn, space, in(bold, "permitted after approval"), text(fmt.Sprintf("  of %s, by %s or stronger (%s)",
+			counted(max(d.Approval.Quorum, 1), "approver"), d.Approval.Method, d.Rule)))
 		return
 	}
 	p.hang(0, 2, markBad, space, in(bold, "refused"), text("  "+d.Message+" ("+string(d.Code)+", "+d.Rule+")"))
@@ -162,7 +174,7 @@ func explanationOf(p *policy.Policy) explanation {
 }
 
 func approvalWords(r policy.Requirement) string {
-	words := "people may be asked; " + counted(int(max(r.Quorum, 1)), "approver") + " by " + r.Method.String() + " or stronger"
+	words := "people may be asked; " + counted(max(r.Quorum, 1), "approver") + " by " + r.Method.String() + " or stronger"
 	if r.ExpiresMS > 0 {
 		words += ", valid for " + policy.FormatDuration(r.ExpiresMS)
 	}
@@ -182,6 +194,7 @@ func grantWords(g *policy.Grant) string {
 	}
 	say(g.Program != "", "runs %s", g.Program)
 	say(len(g.Hosts) > 0, "%s %s", strings.Join(g.Methods, " "), strings.Join(g.Hosts, " "))
+	say(len(g.Also) > 0, "and %s word for word", counted(len(g.Also), "other call"))
 	say(g.Capability != "", "needs capability %s", g.Capability)
 	say(!g.Arguments.IsNull(), "arguments by schema")
 	say(len(g.When) > 0, "when %s", strings.Join(g.When, " and "))
@@ -192,44 +205,12 @@ func grantWords(g *policy.Grant) string {
 	say(len(g.Manifests) > 0, "from %s", strings.Join(g.Manifests, " "))
 	say(len(g.Actions) > 0, "may %s", strings.Join(g.Actions, ", "))
 	if g.Approval != nil {
-		say(true, "after approval by %s", counted(int(max(g.Approval.Quorum, 1)), "approver"))
+		say(true, "after approval by %s", counted(max(g.Approval.Quorum, 1), "approver"))
 	}
 	if words == nil {
 		return "without bounds of its own"
 	}
 	return strings.Join(words, "; ")
-}
-
-// limitWords gives limits in words.
-func limitWords(l policy.Limits) string {
-	var words []string
-	for _, x := range []struct {
-		limit artifact.Optional[uint64]
-		unit  string
-	}{{l.Steps, "step"}, {l.Calls, "call"}, {l.Tokens, "token"}, {l.Units, "unit"}} {
-		if x.limit.Set {
-			words = append(words, counted(int(min(x.limit.Value, 1<<53)), x.unit))
-		}
-	}
-	if l.DurationMS.Set {
-		words = append(words, policy.FormatDuration(l.DurationMS.Value)+" of effects")
-	}
-	if l.TimeMS.Set {
-		words = append(words, policy.FormatDuration(l.TimeMS.Value))
-	}
-	for _, currency := range artifact.SortedNames(l.Cost) {
-		words = append(words, micros(l.Cost[currency])+" "+currency)
-	}
-	if words == nil {
-		return "no limits of its own"
-	}
-	return "at most " + strings.Join(words, ", ")
-}
-
-// micros gives an amount of money that is counted in millionths.
-func micros(n uint64) string {
-	text := fmt.Sprintf("%d.%06d", n/1_000_000, n%1_000_000)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 func (e explanation) write(p *page) {

@@ -385,14 +385,6 @@ func (v planView) writeWarnings() {
 	}
 }
 
-// counted gives a number with its noun in the right form.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(float64(n)) + " " + noun + "s"
-}
-
 // grouped writes a number with its thousands apart.
 func grouped(x float64) string {
 	digits, fraction, _ := strings.Cut(artifact.FormatNumber(x), ".")
@@ -403,9 +395,7 @@ func grouped(x float64) string {
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
+	digits = thousands(digits)
 	if fraction != "" {
 		digits += "." + fraction
 	}

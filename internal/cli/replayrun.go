@@ -98,9 +98,9 @@ func replayVerdictOf(exec string, got engine.Verdict) replayVerdict {
 
 func (v replayVerdict) write(p *page) {
 	p.heading("Replay ", name(plain, v.Run))
-	count := "  " + counted(int(v.Events), "event") + " worked out again, nothing was called"
+	count := "  " + counted(v.Events, "event") + " worked out again, nothing was called"
 	if v.Mode == engine.LiveEffects {
-		count = "  " + counted(int(v.Events), "event") + " worked out again, " + counted(v.Calls, "effect") + " performed again"
+		count = "  " + counted(v.Events, "event") + " worked out again, " + counted(v.Calls, "effect") + " performed again"
 	}
 	switch d := v.Divergence; {
 	case d != nil:

@@ -199,7 +199,10 @@ func (o *resumeOptions) run(ctx context.Context, exec string) error {
 	}
 	who := o.person.who()
 	d := driver{o.runner, &o.store, &o.agent, &o.sign, 0}
-	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, _ *local.Agent) (engine.Report, error) {
+	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
+		if err := agent.CheckSecrets(local.Options{}); err != nil {
+			return engine.Report{}, err
+		}
 		switch {
 		case o.event.set:
 			report, err := rt.Engine.Signal(ctx, exec, engine.Signal{
@@ -332,6 +335,9 @@ func (o *forkOptions) run(ctx context.Context, exec string) error {
 	d := driver{o.runner, &o.store, &o.agent, &o.sign, uint64(at.Value)}
 	return d.drive(ctx, exec, func(ctx context.Context, rt *local.Runtime, agent *local.Agent) (engine.Report, error) {
 		id, err := newID(ctx, rt, &o.id, exec+"-fork", local.Options{Random: o.Random})
+		if err == nil {
+			err = agent.CheckSecrets(local.Options{})
+		}
 		if err != nil {
 			return engine.Report{}, err
 		}

@@ -89,7 +89,7 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	input, err := o.jsonFlag(&o.input, "input")
+	input, err := o.documentFlag(&o.input, "input")
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,17 @@ func (o *runOptions) run(ctx context.Context, words []string) error {
 			return err
 		}
 	}
+	secrets := agent.CheckSecrets(settings)
 	if o.check {
 		known, err := agent.CheckKnowledge(ctx)
 		if err != nil {
 			return err
 		}
-		o.warn(agent)
+		o.warn(agent, secrets)
 		return o.writeChecked(agent, known)
+	}
+	if secrets != nil {
+		return secrets
 	}
 	return o.start(ctx, agent, state, settings, watch)
 }
@@ -182,10 +186,17 @@ func begin(ctx context.Context, rt *local.Runtime, path, id string, agent *local
 	return report, err
 }
 
-// warn says what compiling found besides errors.
-func (o *runOptions) warn(a *local.Agent) {
+// warn says what compiling found besides errors, and which secrets a run would lack
+// here: where agents are checked there often are none.
+func (o *runOptions) warn(a *local.Agent, secrets error) {
 	for _, w := range a.Warnings {
 		o.say(placeText(w.Source, w.Line, w.Column) + ": warning: " + w.Text)
+	}
+	var missing *artifact.DocumentError
+	if errors.As(secrets, &missing) {
+		for _, p := range missing.Problems {
+			o.say(placeText(missing.Source, p.Line, p.Column) + ": warning: " + p.Text)
+		}
 	}
 }
 
@@ -262,10 +273,10 @@ func grantHint(err error) error {
 	for _, m := range missing.Missing {
 		document.lines = append(document.lines, m.String())
 		fix := m.Denial.Fix
-		if fix == nil || seen[fix.Words] {
+		if fix == nil || seen[fix.Words+fix.YAML] {
 			continue
 		}
-		seen[fix.Words] = true
+		seen[fix.Words+fix.YAML] = true
 		document.hints = append(document.hints, "in the pack "+missing.Pack+": "+fix.Words)
 		for line := range strings.Lines(fix.YAML) {
 			document.hints = append(document.hints, "    "+strings.TrimSuffix(line, "\n"))

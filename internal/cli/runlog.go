@@ -278,15 +278,15 @@ func (l *runLog) effect(key, status, detail string, used event.Usage) {
 }
 
 func (l *runLog) spend(u event.Usage) {
-	l.used.Calls += u.Calls
-	l.used.Tokens += u.Tokens
-	l.used.Units += u.Units
-	l.used.DurationMS += u.DurationMS
+	l.used.Calls = plus(l.used.Calls, u.Calls)
+	l.used.Tokens = plus(l.used.Tokens, u.Tokens)
+	l.used.Units = plus(l.used.Units, u.Units)
+	l.used.DurationMS = plus(l.used.DurationMS, u.DurationMS)
 	for currency, n := range u.Cost {
 		if l.used.Cost == nil {
 			l.used.Cost = event.Money{}
 		}
-		l.used.Cost[currency] += n
+		l.used.Cost[currency] = plus(l.used.Cost[currency], n)
 	}
 }
 

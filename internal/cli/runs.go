@@ -294,7 +294,7 @@ func (o *runsOptions) state(cmd *cobra.Command, exec string) error {
 		return err
 	}
 	if l.last.Seq < uint64(at.Value) {
-		return fmt.Errorf("run %s has %s", exec, counted(int(l.last.Seq), "event"))
+		return fmt.Errorf("run %s has %s", exec, counted(l.last.Seq, "event"))
 	}
 	for _, note := range l.notes {
 		o.say("run " + exec + ": " + note)

@@ -105,7 +105,7 @@ func (v runView) write(p *page) {
 	t.add(cell(dim, "used"), spans(text(usedWords(uint64(v.Steps), v.Tokens, v.Cost)), in(dim, leftWords(v.left))))
 	t.add(cell(dim, "graph"), spans(name(plain, v.Graph)))
 	t.add(cell(dim, "pack"), spans(name(plain, v.Pack)))
-	t.add(cell(dim, "log"), spans(text(counted(int(v.Events), "event")+" "), name(dim, v.Head)))
+	t.add(cell(dim, "log"), spans(text(counted(v.Events, "event")+" "), name(dim, v.Head)))
 	if v.Inbox > 0 {
 		t.add(cell(dim, "inbox"), spans(text(counted(v.Inbox, "message")+" for later")))
 	}

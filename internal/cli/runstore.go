@@ -181,22 +181,28 @@ func oneRun(cmd *cobra.Command, words []string) error {
 // jsonFlag reads a JSON or YAML value that was given on the command line, or in a
 // file after @.
 func (r *runner) jsonFlag(f *given, flag string) (artifact.Value, error) {
-	if !f.set {
-		return artifact.Value{}, nil
-	}
-	text, source := []byte(f.text), "--"+flag
-	if len(f.text) > 0 && f.text[0] == '@' {
-		var err error
-		if source = f.text[1:]; source == "" {
-			return artifact.Value{}, badValue(flag, f.text, "names no file", f.example)
-		}
-		if text, err = r.readArtifact(source); err != nil {
-			return artifact.Value{}, err
-		}
-	}
-	doc, err := artifact.ParseDocument(text, source)
-	if err != nil {
+	doc, err := r.documentFlag(f, flag)
+	if err != nil || !f.set {
 		return artifact.Value{}, err
 	}
 	return doc.Value(), nil
+}
+
+// documentFlag is jsonFlag with the places of what was given. It is an empty object
+// where nothing was.
+func (r *runner) documentFlag(f *given, flag string) (*artifact.Document, error) {
+	text, source := []byte(f.text), "--"+flag
+	switch {
+	case !f.set:
+		return artifact.DocumentOf(artifact.ObjectValue(), source), nil
+	case strings.HasPrefix(f.text, "@"):
+		var err error
+		if source = f.text[1:]; source == "" {
+			return nil, badValue(flag, f.text, "names no file", f.example)
+		}
+		if text, err = r.readArtifact(source); err != nil {
+			return nil, err
+		}
+	}
+	return parseGiven(text, source)
 }

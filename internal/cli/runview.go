@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/writ-dev/writ/artifact"
-	"github.com/writ-dev/writ/event"
 	"github.com/writ-dev/writ/store"
 )
 
@@ -41,25 +40,12 @@ func (rep runReport) write(p *page) {
 		t.add(cell(dim, "because"), spans(text(words)))
 	}
 	t.add(cell(dim, "used"), spans(text(usedWords(rep.Steps, rep.Tokens, rep.Cost))))
-	t.add(cell(dim, "log"), spans(text(counted(int(rep.Events), "event")+" "), name(dim, rep.Head)))
+	t.add(cell(dim, "log"), spans(text(counted(rep.Events, "event")+" "), name(dim, rep.Head)))
 	p.table(t)
 	for _, w := range rep.Waits {
 		p.blank()
 		w.write(p, rep.Run)
 	}
-}
-
-func usedWords(steps, tokens uint64, cost event.Money) string {
-	words := []string{counted(int(steps), "step")}
-	if tokens > 0 {
-		words = append(words, counted(int(tokens), "token"))
-	}
-	for _, currency := range artifact.SortedNames(cost) {
-		if cost[currency] > 0 {
-			words = append(words, micros(cost[currency])+" "+currency)
-		}
-	}
-	return strings.Join(words, " · ")
 }
 
 // write says what a run waits for and which commands let it go on.
@@ -68,7 +54,7 @@ func (w waitReport) write(p *page, run string) {
 	switch w.For {
 	case "approval":
 		p.hang(2, 4, text("waits for an approval of "), name(bold, w.Name),
-			text(fmt.Sprintf(": %d of %s, by %s or stronger%s", w.Have, counted(int(w.Need), "approver"), w.Method, untilWords(w.DueMS))))
+			text(fmt.Sprintf(": %d of %s, by %s or stronger%s", w.Have, counted(w.Need, "approver"), w.Method, untilWords(w.DueMS))))
 		command("writ approvals show " + shellWord(run))
 		for _, token := range w.Tokens {
 			command("writ approvals approve " + shellWord(run) + " --as NAME --token " + token)

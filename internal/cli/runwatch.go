@@ -88,28 +88,6 @@ func (p *page) progress(e event.Event) {
 	}
 }
 
-// leftWords gives what is left of a budget.
-func leftWords(b event.Budget) string {
-	var words []string
-	for _, x := range []struct {
-		left artifact.Optional[uint64]
-		unit string
-	}{{b.Steps, "steps"}, {b.Calls, "calls"}, {b.Tokens, "tokens"}, {b.Units, "units"}} {
-		if x.left.Set && x.left.Value < 1<<53 {
-			words = append(words, grouped(float64(x.left.Value))+" "+x.unit)
-		}
-	}
-	for _, currency := range artifact.SortedNames(b.Cost) {
-		if b.Cost[currency] < 1<<53 {
-			words = append(words, micros(b.Cost[currency])+" "+currency)
-		}
-	}
-	if words == nil {
-		return ""
-	}
-	return "  left " + strings.Join(words, ", ")
-}
-
 // runReport is the JSON form of what became of a run, the last line of --json.
 type runReport struct {
 	Kind    string         `json:"kind"` // report

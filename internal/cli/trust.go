@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/fetch"
 	"github.com/writ-dev/writ/keys"
 	"github.com/writ-dev/writ/load"
 )
@@ -87,18 +88,21 @@ func (o *trustOptions) add(pins *load.Pins, place, word string) error {
 	return pins.Write()
 }
 
+// maxPublicBytes is far more than any file that holds one public key needs.
+const maxPublicBytes = 64 << 10
+
 // readPublic takes a public key as text, or from a file.
 func readPublic(word string) (string, error) {
 	key, err := keys.ParsePublic(word)
 	if err == nil {
 		return keys.Text(key), nil
 	}
-	data, readErr := os.ReadFile(word)
+	data, readErr := fetch.ReadSmall(context.Background(), fetch.Anywhere{}, word, maxPublicBytes)
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
 		return "", fmt.Errorf("%s is neither a public key nor a file: %w", word, err)
 	case readErr != nil:
-		return "", readErr
+		return "", fmt.Errorf("%s: %w", word, reasonOf(readErr))
 	}
 	if key, err = keys.ParsePublic(string(data)); err != nil {
 		return "", fmt.Errorf("%s: %w", word, err)

@@ -336,7 +336,7 @@ func (v verdict) writeDamage(p *page) {
 func (v verdict) writeLog(p *page) {
 	if !v.Intact {
 		p.hang(0, 2, markBad, space, in(bold, "not intact"), text(fmt.Sprintf("  event %d: %s (%s)", v.BadSeq, v.Problem, v.BadCode)))
-		p.line(2, text("The "+counted(int(min(v.Events, v.BadSeq-1)), "event")+" before it fit each other."))
+		p.line(2, text("The "+counted(min(v.Events, v.BadSeq-1), "event")+" before it fit each other."))
 		return
 	}
 	mark := markGood
@@ -346,7 +346,7 @@ func (v verdict) writeLog(p *page) {
 	case v.Unanchored:
 		mark = markWarn
 	}
-	p.line(0, mark, space, in(bold, v.Verdict), text("  "+counted(int(v.Events), "event")))
+	p.line(0, mark, space, in(bold, v.Verdict), text("  "+counted(v.Events, "event")))
 	v.writeDamage(p)
 	if v.Problem != "" {
 		p.hang(2, 4, markBad, space, text(v.Problem))

@@ -75,13 +75,14 @@ func New(graphs map[string]Config, o Options) (*Port, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.graphs))
 	for name := range p.graphs {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindClaims, Shape: shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindClaims, Shape: Shape}
 	}
 	return tools
 }
 
-// shape tells policy what is to be done.
-func shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy what is to be done. Its error says what is wrong with the
+// arguments.
+func Shape(call policy.Call) (policy.Call, error) {
 	q, err := readRequest(call.Name, call.Args)
 	call.Action = q.action
 	return call, err

@@ -97,8 +97,12 @@ func New(commands map[string]Command, o Options) (*Port, error) {
 	}
 	var problems []error
 	for _, name := range artifact.SortedNames(commands) {
-		if err := commands[name].check(o); err != nil {
-			problems = append(problems, fmt.Errorf("command %s: %w", name, err))
+		c := commands[name]
+		for _, p := range c.Check() {
+			problems = append(problems, fmt.Errorf("command %s: %s", name, p.Text))
+		}
+		if len(c.Secrets) > 0 && o.Secret == nil {
+			problems = append(problems, fmt.Errorf("command %s: it has secrets, and there is nothing to give them", name))
 		}
 	}
 	if problems != nil {
@@ -107,28 +111,42 @@ func New(commands map[string]Command, o Options) (*Port, error) {
 	return &Port{maps.Clone(commands), o}, nil
 }
 
-func (c Command) check(o Options) error {
+// Check lists everything that is wrong with the command. Pointers name its fields,
+// such as /program and /set/LANG.
+func (c Command) Check() []artifact.Problem {
+	var list []artifact.Problem
+	say := func(pointer, format string, args ...any) {
+		list = append(list, artifact.Problem{Pointer: pointer, Text: fmt.Sprintf(format, args...)})
+	}
 	switch {
 	case !filepath.IsAbs(c.Program) || filepath.Clean(c.Program) != c.Program:
-		return fmt.Errorf("program %.80q: write an absolute path without . and .. parts", c.Program)
-	case !filepath.IsAbs(c.Dir):
-		return fmt.Errorf("working directory %.80q: write an absolute path", c.Dir)
-	case len(c.Secrets) > 0 && o.Secret == nil:
-		return errors.New("it has secrets, and there is nothing to give them")
+		say("/program", "program %.80q: write an absolute path without . and .. parts", c.Program)
 	case runtime.GOOS == "windows" && isBatch(c.Program):
-		return errors.New("a batch file reads its arguments as a shell does; name the program that it runs")
+		say("/program", "a batch file reads its arguments as a shell does; name the program that it runs")
+	}
+	if !filepath.IsAbs(c.Dir) {
+		say("/dir", "working directory %.80q: write an absolute path", c.Dir)
 	}
 	seen := map[string]bool{}
-	for _, name := range c.variables() {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("environment variable %.80q: write a name", name)
-		}
-		if seen[name] {
-			return fmt.Errorf("environment variable %.80q is there twice", name)
+	variable := func(pointer, name string) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			say(pointer, "environment variable %.80q: write a name", name)
+		case seen[name]:
+			say(pointer, "environment variable %.80q is there twice", name)
 		}
 		seen[name] = true
 	}
-	return nil
+	for _, name := range c.Env {
+		variable("/env", name)
+	}
+	for _, name := range artifact.SortedNames(c.Set) {
+		variable(artifact.PointerTo("/set", name), name)
+	}
+	for _, name := range artifact.SortedNames(c.Secrets) {
+		variable(artifact.PointerTo("/secrets", name), name)
+	}
+	return list
 }
 
 func isBatch(program string) bool {
@@ -171,14 +189,15 @@ func readRequest(args artifact.Value) (request, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.commands))
 	for name, c := range p.commands {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindExec, Shape: c.shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindExec, Shape: c.Shape}
 	}
 	return tools
 }
 
-// shape tells policy which program is to run, with which arguments and variables,
-// and where each argument comes from.
-func (c Command) shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy which program is to run, with which arguments and variables,
+// and where each argument comes from. It looks at nothing but the command and the
+// call. Its error says what is wrong with the arguments.
+func (c Command) Shape(call policy.Call) (policy.Call, error) {
 	q, err := readRequest(call.Args)
 	if err != nil {
 		return call, err

@@ -108,7 +108,7 @@ func TestPolicyJudges(t *testing.T) {
 			for pointer, taint := range c.taint {
 				call.Taint.Set(pointer, taint)
 			}
-			if call, err = command.shape(call); err != nil {
+			if call, err = command.Shape(call); err != nil {
 				t.Fatal(err)
 			}
 			permit, denial := pol.Authorize(call, nil)

@@ -107,9 +107,12 @@ func New(endpoints map[string]Endpoint, o Options) (*Port, error) {
 	checked := make(map[string]Endpoint, len(endpoints))
 	var problems []error
 	for _, name := range artifact.SortedNames(endpoints) {
-		e, err := endpoints[name].complete(o)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("endpoint %s: %w", name, err))
+		e, list := endpoints[name].complete()
+		for _, p := range list {
+			problems = append(problems, fmt.Errorf("endpoint %s: %s", name, p.Text))
+		}
+		if len(e.Secrets) > 0 && o.Secret == nil {
+			problems = append(problems, fmt.Errorf("endpoint %s: it has secrets, and there is nothing to give them", name))
 		}
 		checked[name] = e
 	}
@@ -141,50 +144,61 @@ var (
 	credentials = []string{"Authorization", "Cookie", "Set-Cookie", "Www-Authenticate"}
 )
 
+// Check lists everything that is wrong with the endpoint. Pointers name its fields,
+// such as /headers and /set/X-Agent.
+func (e Endpoint) Check() []artifact.Problem {
+	_, list := e.complete()
+	return list
+}
+
 // complete checks an endpoint, and gives it with names in their usual spelling.
-func (e Endpoint) complete(o Options) (Endpoint, error) {
-	if len(e.Secrets) > 0 && o.Secret == nil {
-		return e, errors.New("it has secrets, and there is nothing to give them")
-	}
+func (e Endpoint) complete() (Endpoint, []artifact.Problem) {
 	if e.KeyHeader == "" {
 		e.KeyHeader = "Idempotency-Key"
 	}
 	if e.RequestBytes == 0 {
 		e.RequestBytes = DefaultRequestBytes
 	}
-	var problems []error
+	var problems []artifact.Problem
+	say := func(pointer, text string) {
+		problems = append(problems, artifact.Problem{Pointer: pointer, Text: text})
+	}
 	seen := map[string]bool{}
-	name := func(header string, secret bool) string {
+	name := func(pointer, header string, secret bool) string {
 		canonical, err := headerName(header, secret)
-		if err == nil && seen[canonical] {
-			err = fmt.Errorf("header %s is there twice", canonical)
+		switch {
+		case err != nil:
+			say(pointer, err.Error())
+		case seen[canonical]:
+			say(pointer, "header "+canonical+" is there twice")
 		}
-		problems, seen[canonical] = append(problems, err), true
+		seen[canonical] = true
 		return canonical
 	}
-	names := func(usual, more []string) []string {
+	names := func(pointer string, usual, more []string) []string {
 		list := slices.Clone(usual)
 		for _, header := range more {
-			list = append(list, name(header, false))
+			list = append(list, name(pointer, header, false))
 		}
 		return list
 	}
-	e.KeyHeader = name(e.KeyHeader, false)
+	e.KeyHeader = name("/key_header", e.KeyHeader, false)
 	set := map[string]string{}
 	for _, header := range artifact.SortedNames(e.Set) {
+		pointer := artifact.PointerTo("/set", header)
 		if !httpguts.ValidHeaderFieldValue(e.Set[header]) {
-			problems = append(problems, fmt.Errorf("header %.80q has a value that no header can have", header))
+			say(pointer, fmt.Sprintf("header %.80q has a value that no header can have", header))
 		}
-		set[name(header, false)] = e.Set[header]
+		set[name(pointer, header, false)] = e.Set[header]
 	}
 	secrets := map[string]Secret{}
 	for _, header := range artifact.SortedNames(e.Secrets) {
-		secrets[name(header, true)] = e.Secrets[header]
+		secrets[name(artifact.PointerTo("/secrets", header), header, true)] = e.Secrets[header]
 	}
-	e.Set, e.Secrets, e.Headers = set, secrets, names(usualRequest, e.Headers)
+	e.Set, e.Secrets, e.Headers = set, secrets, names("/headers", usualRequest, e.Headers)
 	clear(seen)
-	e.Answer = names(usualAnswer, e.Answer)
-	return e, errors.Join(problems...)
+	e.Answer = names("/answer", usualAnswer, e.Answer)
+	return e, problems
 }
 
 // headerName gives the usual spelling of a header that an endpoint may name.
@@ -205,13 +219,14 @@ func headerName(name string, secret bool) (string, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.endpoints))
 	for name := range p.endpoints {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindHTTP, Shape: shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindHTTP, Shape: Shape}
 	}
 	return tools
 }
 
-// shape tells policy the address and the method.
-func shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy the address and the method. Its error says what is wrong with
+// the arguments.
+func Shape(call policy.Call) (policy.Call, error) {
 	q, err := readRequest(call.Args)
 	call.URL, call.Action = q.url, q.method
 	return call, err

@@ -97,14 +97,15 @@ func New(models map[string]Model) (*Port, error) {
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.models))
 	for name, m := range p.models {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindModel, Shape: m.shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindModel, Shape: m.Shape}
 	}
 	return tools
 }
 
-// shape tells policy how long the answer may be, and what the call may use. Where
-// the node reserves more, that is kept.
-func (m Model) shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy how long the answer may be, and what the call may use. Where
+// the node reserves more, that is kept. It asks nobody; its error says what is wrong
+// with the arguments.
+func (m Model) Shape(call policy.Call) (policy.Call, error) {
 	r, err := m.request(call.Args)
 	if err != nil {
 		return call, err

@@ -305,12 +305,12 @@ models:
 		t.Errorf("a second call after the first: %v", d)
 	}
 	free := Model{ID: "x"}
-	call, err := free.shape(policy.Call{Args: value(t, args)})
+	call, err := free.Shape(policy.Call{Args: value(t, args)})
 	if err != nil || call.Reserve.Cost != nil || call.Reserve.Tokens != 104 {
 		t.Errorf("%+v, %v", call.Reserve, err)
 	}
 	dear := Model{ID: "x", Price: contract.Price{Output: math.MaxUint64}}
-	call, err = dear.shape(policy.Call{Args: value(t, `{"prompt":"a","max_output_tokens":18446744073709551615}`)})
+	call, err = dear.Shape(policy.Call{Args: value(t, `{"prompt":"a","max_output_tokens":18446744073709551615}`)})
 	if err != nil || call.Reserve.Cost["USD"] != math.MaxUint64 || call.Reserve.Tokens != math.MaxUint64 {
 		t.Errorf("%+v, %v", call.Reserve, err)
 	}

@@ -83,13 +83,8 @@ func New(modules map[string]Module) (*Port, error) {
 		if m.MemoryBytes == 0 {
 			m.MemoryBytes = policy.DefaultMemoryBytes
 		}
-		switch {
-		case m.Open == nil:
-			problems = append(problems, fmt.Errorf("module %s: there is nothing to open", name))
-		case m.Digest.IsZero():
-			problems = append(problems, fmt.Errorf("module %s: it has no digest, and only what is pinned runs", name))
-		case m.MemoryBytes < pageBytes:
-			problems = append(problems, fmt.Errorf("module %s: %d bytes of memory are less than a page of %d", name, m.MemoryBytes, pageBytes))
+		for _, p := range m.Check() {
+			problems = append(problems, fmt.Errorf("module %s: %s", name, p.Text))
 		}
 		checked[name] = m
 	}
@@ -99,17 +94,37 @@ func New(modules map[string]Module) (*Port, error) {
 	return &Port{modules: checked, programs: map[string]*program{}}, nil
 }
 
+// Check lists everything that is wrong with the module. Pointers name its fields,
+// such as /memory_bytes.
+func (m Module) Check() []artifact.Problem {
+	var list []artifact.Problem
+	say := func(pointer, format string, args ...any) {
+		list = append(list, artifact.Problem{Pointer: pointer, Text: fmt.Sprintf(format, args...)})
+	}
+	if m.Open == nil {
+		say("", "there is nothing to open")
+	}
+	if m.Digest.IsZero() {
+		say("", "it has no digest, and only what is pinned runs")
+	}
+	if m.MemoryBytes != 0 && m.MemoryBytes < pageBytes {
+		say("/memory_bytes", "%d bytes of memory are less than a page of %d", m.MemoryBytes, pageBytes)
+	}
+	return list
+}
+
 // Tools gives how each module is authorized.
 func (p *Port) Tools() map[string]engine.Tool {
 	tools := make(map[string]engine.Tool, len(p.modules))
 	for name, m := range p.modules {
-		tools[name] = engine.Tool{Port: Name, Kind: policy.KindWASM, Shape: m.shape}
+		tools[name] = engine.Tool{Port: Name, Kind: policy.KindWASM, Shape: m.Shape}
 	}
 	return tools
 }
 
-// shape tells policy which module is to run and how much memory it may have.
-func (m Module) shape(call policy.Call) (policy.Call, error) {
+// Shape tells policy which module is to run and how much memory it may have. It
+// opens nothing, and gives no error.
+func (m Module) Shape(call policy.Call) (policy.Call, error) {
 	call.Module, call.Memory = m.Digest, m.MemoryBytes
 	return call, nil
 }

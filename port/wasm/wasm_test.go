@@ -247,7 +247,7 @@ func TestTools(t *testing.T) {
 	} {
 		other := m
 		change(&other)
-		call, err := other.shape(policy.Call{Kind: tool.Kind, Name: "m"})
+		call, err := other.Shape(policy.Call{Kind: tool.Kind, Name: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,14 +33,29 @@ type Store struct {
 }
 
 type run struct {
-	head        store.Head // without intents
-	events      []event.Record
-	checkpoints map[uint64][]byte // by the sequence of their event
-	summary     store.Summary
-	intents     map[string]store.Intent
-	timers      map[string]time.Time
-	blobs       map[artifact.Digest]bool
-	inbox       []store.Message // oldest first
+	head    store.Head // without intents
+	log     []batch    // as they came
+	summary store.Summary
+	intents map[string]store.Intent
+	timers  map[string]time.Time
+	blobs   map[artifact.Digest]bool
+	inbox   []store.Message // oldest first
+}
+
+// batch is what a store may keep of one, and does.
+type batch struct {
+	first      uint64 // sequence of its first event
+	events     []event.Record
+	checkpoint *store.Checkpoint
+}
+
+// from gives the batches from the one with that sequence on.
+func (r *run) from(seq uint64) []batch {
+	i, found := slices.BinarySearchFunc(r.log, seq, func(b batch, seq uint64) int { return cmp.Compare(b.first, seq) })
+	if !found {
+		i--
+	}
+	return r.log[max(i, 0):]
 }
 
 type blob struct {
@@ -112,11 +127,10 @@ func (s *Store) Append(ctx context.Context, b store.Batch) error {
 
 func newRun(exec string) *run {
 	return &run{
-		head:        store.Head{Head: event.Head{Exec: exec}},
-		checkpoints: map[uint64][]byte{},
-		intents:     map[string]store.Intent{},
-		timers:      map[string]time.Time{},
-		blobs:       map[artifact.Digest]bool{},
+		head:    store.Head{Head: event.Head{Exec: exec}},
+		intents: map[string]store.Intent{},
+		timers:  map[string]time.Time{},
+		blobs:   map[artifact.Digest]bool{},
 	}
 }
 
@@ -137,9 +151,8 @@ func (r *run) checkIntents(b store.Batch) error {
 }
 
 func (s *Store) keep(r *run, b store.Batch) {
-	for _, e := range b.Events {
-		e.Bytes = bytes.Clone(e.Bytes)
-		r.events = append(r.events, e)
+	if len(b.Events) > 0 {
+		r.log = append(r.log, batch{b.Next, b.Events, b.Checkpoint})
 	}
 	for _, in := range b.Intents {
 		if in.Done {
@@ -159,9 +172,6 @@ func (s *Store) keep(r *run, b store.Batch) {
 	}
 	for _, c := range b.Blobs {
 		s.put(r, c.Digest, c.Bytes)
-	}
-	if c := b.Checkpoint; c != nil {
-		r.checkpoints[c.Seq] = bytes.Clone(c.Bytes)
 	}
 }
 
@@ -184,25 +194,30 @@ func (s *Store) put(r *run, d artifact.Digest, data []byte) {
 func (s *Store) Events(ctx context.Context, exec string, from uint64) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
 		s.mu.RLock()
-		events, err := s.log(exec)
+		log, err := s.log(exec, from)
 		s.mu.RUnlock()
 		if err != nil {
 			yield(event.Record{}, err)
 			return
 		}
-		for _, e := range events[min(uint64(len(events)), max(from, 1)-1):] {
-			if err := ctx.Err(); err != nil {
-				yield(event.Record{}, err)
-				return
-			}
-			if !yield(e, nil) {
-				return
+		for _, b := range log {
+			for _, e := range b.events {
+				if e.Seq < from {
+					continue
+				}
+				if err := ctx.Err(); err != nil {
+					yield(event.Record{}, err)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func (s *Store) log(exec string) ([]event.Record, error) {
+func (s *Store) log(exec string, from uint64) ([]batch, error) {
 	r, err := s.find(exec)
 	if err != nil {
 		return nil, err
@@ -210,7 +225,7 @@ func (s *Store) log(exec string) ([]event.Record, error) {
 	if !r.head.Deleted.IsZero() {
 		return nil, fmt.Errorf("events of %s: %w", exec, store.ErrDeleted)
 	}
-	return r.events, nil
+	return r.from(from), nil
 }
 
 // Checkpoint implements [store.Store].
@@ -221,14 +236,13 @@ func (s *Store) Checkpoint(_ context.Context, exec string, seq uint64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	data, ok := r.checkpoints[seq]
-	switch {
-	case !r.head.Deleted.IsZero():
+	if !r.head.Deleted.IsZero() {
 		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrDeleted)
-	case !ok:
-		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrNotFound)
 	}
-	return bytes.Clone(data), nil
+	if log := r.from(seq); len(log) > 0 && log[0].checkpoint != nil && log[0].checkpoint.Seq == seq {
+		return bytes.Clone(log[0].checkpoint.Bytes), nil
+	}
+	return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrNotFound)
 }
 
 // find gives a run that has events, or had.
