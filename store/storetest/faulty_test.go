@@ -40,6 +40,9 @@ func TestFaults(t *testing.T) {
 			if _, err := s.Head(t.Context(), "run"); c.crashed != errors.Is(err, storetest.ErrCrashed) {
 				t.Errorf("head after the fault: %v", err)
 			}
+			if _, err := s.Checkpoint(t.Context(), "run", 1); c.crashed != errors.Is(err, storetest.ErrCrashed) {
+				t.Errorf("checkpoint after the fault: %v", err)
+			}
 			s.Restart()
 			h, err := s.Head(t.Context(), "run")
 			if err != nil || (h.Seq == 4) != c.stored {
