@@ -65,14 +65,15 @@ func BenchmarkMachineStep(b *testing.B) {
 }
 
 // BenchmarkMemoryStep is one step of the embedded driver on a store in memory: no
-// sync, everything else.
+// sync, everything else. Of several runs side by side the steps of all count.
 func BenchmarkMemoryStep(b *testing.B) {
-	for _, kind := range []string{"handler", "chained effect"} {
-		b.Run(kind, func(b *testing.B) {
-			d := loop(b, b.N)
-			if kind != "handler" {
-				d = effectLoop(b, b.N)
-			}
+	for _, c := range []struct {
+		name string
+		runs int
+		loop func(testing.TB, int) *Definition
+	}{{"handler", 1, loop}, {"chained effect", 1, effectLoop}, {"handlers of 4 runs", 4, loop}} {
+		b.Run(c.name, func(b *testing.B) {
+			d := c.loop(b, b.N/c.runs+1)
 			e, err := New(Config{Store: memory.New(nil), Ports: counting})
 			if err != nil {
 				b.Fatal(err)
@@ -80,10 +81,16 @@ func BenchmarkMemoryStep(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			defer cpuPer(b)()
-			r, err := e.Start(b.Context(), Request{Exec: "run", Definition: d, State: value(`{"n":0}`)})
-			if err != nil || r.Error != "" {
-				b.Fatal(err, r.Error)
+			var all sync.WaitGroup
+			for i := range c.runs {
+				all.Go(func() {
+					r, err := e.Start(b.Context(), Request{Exec: fmt.Sprint("run-", i), Definition: d, State: value(`{"n":0}`)})
+					if err != nil || r.Error != "" {
+						b.Error(err, r.Error)
+					}
+				})
 			}
+			all.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 		})
 	}

@@ -42,11 +42,38 @@ type run struct {
 	inbox   []store.Message // oldest first
 }
 
-// batch is what a store may keep of one, and does.
+// batch is one as it is kept: in few pieces, since there are many.
 type batch struct {
-	first      uint64 // sequence of its first event
-	events     []event.Record
-	checkpoint *store.Checkpoint
+	first      uint64   // sequence of its first event
+	text       []byte   // the events, one behind the other
+	ends       []uint32 // where each ends
+	point      uint64   // the event of its checkpoint; 0 for none
+	checkpoint []byte
+}
+
+func batchOf(b store.Batch) batch {
+	size := 0
+	for _, e := range b.Events {
+		size += len(e.Bytes)
+	}
+	kept := batch{first: b.Next, text: make([]byte, 0, size), ends: make([]uint32, 0, len(b.Events))}
+	for _, e := range b.Events {
+		kept.text = append(kept.text, e.Bytes...)
+		kept.ends = append(kept.ends, uint32(len(kept.text)))
+	}
+	if b.Checkpoint != nil {
+		kept.point, kept.checkpoint = b.Checkpoint.Seq, b.Checkpoint.Bytes
+	}
+	return kept
+}
+
+// event gives the i-th event.
+func (b batch) event(i int) (event.Record, error) {
+	begin := uint32(0)
+	if i > 0 {
+		begin = b.ends[i-1]
+	}
+	return event.Read(b.text[begin:b.ends[i]:b.ends[i]])
 }
 
 // from gives the batches from the one with that sequence on.
@@ -152,7 +179,7 @@ func (r *run) checkIntents(b store.Batch) error {
 
 func (s *Store) keep(r *run, b store.Batch) {
 	if len(b.Events) > 0 {
-		r.log = append(r.log, batch{b.Next, b.Events, b.Checkpoint})
+		r.log = append(r.log, batchOf(b))
 	}
 	for _, in := range b.Intents {
 		if in.Done {
@@ -201,11 +228,15 @@ func (s *Store) Events(ctx context.Context, exec string, from uint64) iter.Seq2[
 			return
 		}
 		for _, b := range log {
-			for _, e := range b.events {
-				if e.Seq < from {
+			for i := range b.ends {
+				if b.first+uint64(i) < from {
 					continue
 				}
-				if err := ctx.Err(); err != nil {
+				e, err := b.event(i)
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err != nil {
 					yield(event.Record{}, err)
 					return
 				}
@@ -239,8 +270,8 @@ func (s *Store) Checkpoint(_ context.Context, exec string, seq uint64) ([]byte, 
 	if !r.head.Deleted.IsZero() {
 		return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrDeleted)
 	}
-	if log := r.from(seq); len(log) > 0 && log[0].checkpoint != nil && log[0].checkpoint.Seq == seq {
-		return bytes.Clone(log[0].checkpoint.Bytes), nil
+	if log := r.from(seq); seq > 0 && len(log) > 0 && log[0].point == seq {
+		return bytes.Clone(log[0].checkpoint), nil
 	}
 	return nil, fmt.Errorf("checkpoint at event %d of %s: %w", seq, exec, store.ErrNotFound)
 }
