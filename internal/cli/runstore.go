@@ -51,6 +51,12 @@ type personFlag struct{ as given }
 
 func (f *personFlag) declare(cmd *cobra.Command, usage string) {
 	flagGroup{cmd.Flags(), "Person"}.value(&f.as, "as", "NAME", "maria", usage+" (default: the user of this machine)")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if f.as.set && strings.TrimSpace(f.as.text) == "" {
+			return badValue("as", f.as.text, "names nobody", f.as.example)
+		}
+		return nil
+	}
 }
 
 func (f *personFlag) who() person {
