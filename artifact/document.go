@@ -196,6 +196,14 @@ func PointerTo(pointer, token string) string {
 	return pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
+// PointerWithin reports whether a pointer is that of outer, or of something in it.
+func PointerWithin(pointer, outer string) bool {
+	return strings.HasPrefix(pointer, outer) && (len(pointer) == len(outer) || pointer[len(outer)] == '/')
+}
+
+// PointersOverlap reports whether one of two pointers is within the other.
+func PointersOverlap(a, b string) bool { return PointerWithin(a, b) || PointerWithin(b, a) }
+
 func (d *Document) fail(line, column int, format string, args ...any) error {
 	p := Problem{Line: line, Column: column, Text: fmt.Sprintf(format, args...)}
 	return &DocumentError{Source: d.source, Problems: []Problem{p}}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/event"
@@ -130,7 +129,7 @@ func (d *Definition) findSecrets() error {
 		for _, p := range pointers {
 			scope, pointer, _ := event.ParsePointer(p)
 			for _, f := range n.ArgsFlow {
-				if scope == event.ScopeArgs && (f.Seen || len(f.State) > 0) && (isAbove(pointer, f.Pointer) || isAbove(f.Pointer, pointer)) {
+				if scope == event.ScopeArgs && (f.Seen || len(f.State) > 0) && artifact.PointersOverlap(f.Pointer, pointer) {
 					return fmt.Errorf("node %s: the pack redacts %s, which comes from the state (%s), where it is stored as it is; "+
 						"let the port take it from a secret, or redact it where it comes into the state", n.ID, p, stateWords(f))
 				}
@@ -138,11 +137,6 @@ func (d *Definition) findSecrets() error {
 		}
 	}
 	return nil
-}
-
-// isAbove reports whether b is a or lies below it.
-func isAbove(a, b string) bool {
-	return strings.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '/')
 }
 
 func stateWords(f graph.Flow) string {

@@ -136,13 +136,13 @@ func (b *beside) check(e event.Event) {
 		b.newest = e
 	}
 	for _, r := range event.Contents(e.Body) {
-		data, err := b.read(r)
+		data, sum, err := b.read(r)
 		switch decided, isDecision := e.Body.(*event.ApprovalDecided); {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrDeleted):
 			b.gone++
 		case err != nil && !errors.Is(err, store.ErrDamaged):
 			b.err = cmp.Or(b.err, err)
-		case err != nil || b.sum(r, data) != r.Digest:
+		case err != nil || sum != r.Digest:
 			b.damaged = append(b.damaged, Damage{e.Seq, "the " + r.Kind + " of " + string(e.Type) + " was changed in the store"})
 		case isDecision:
 			if err := checkSignature(decided, data); err != nil {
@@ -157,26 +157,22 @@ func (b *beside) check(e event.Event) {
 	}
 }
 
-// read gives the bytes of a document, and fails too if they can only be checked
-// with a salt that is gone.
-func (b *beside) read(r event.Recorded) ([]byte, error) {
+// read gives the bytes of a document and the digest that they have. It fails too if
+// they can only be checked with a salt that is gone.
+func (b *beside) read(r event.Recorded) (data []byte, sum artifact.Digest, err error) {
+	var salt event.Salt
 	if !r.Salt.IsZero() {
-		if _, err := readBlob(b.ctx, b.s, r.Salt); err != nil {
-			return nil, err
+		kept, err := readBlob(b.ctx, b.s, r.Salt)
+		if err != nil {
+			return nil, sum, err
+		}
+		if copy(salt[:], kept); salt.Ref() != r.Salt {
+			return nil, sum, store.ErrDamaged
 		}
 	}
-	return readBlob(b.ctx, b.s, r.Digest)
-}
-
-// sum gives the digest that the bytes of a document should have.
-func (b *beside) sum(r event.Recorded, data []byte) artifact.Digest {
+	data, err = readBlob(b.ctx, b.s, r.Digest)
 	if r.Salt.IsZero() {
-		return artifact.Sum(data)
+		return data, artifact.Sum(data), err
 	}
-	var salt event.Salt
-	kept, _ := readBlob(b.ctx, b.s, r.Salt)
-	if copy(salt[:], kept); salt.Ref() != r.Salt {
-		return artifact.Digest{}
-	}
-	return salt.Digest(data)
+	return data, salt.Digest(data), err
 }

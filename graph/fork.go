@@ -205,7 +205,7 @@ func checkBranchReads(f *findings, c *Compiled, fork *Node, writer map[string]st
 	for _, b := range fork.Fork.Branches {
 		for _, id := range b.Nodes {
 			for _, read := range c.Node(id).Reads {
-				other := slices.IndexFunc(paths, func(p string) bool { return writer[p] != b.Name && overlap(p, read) })
+				other := slices.IndexFunc(paths, func(p string) bool { return writer[p] != b.Name && artifact.PointersOverlap(p, read) })
 				if other >= 0 {
 					f.warn(CodeBranchRead, nodePointer(id)+"/reads", "node %q reads %s as it was at fork %q; what branch %q writes there is not seen", id, read, fork.ID, writer[paths[other]])
 				}

@@ -77,17 +77,9 @@ func readable(path string) bool {
 	}
 }
 
-// within reports whether path is at or below above, token by token.
-func within(path, above string) bool {
-	return strings.HasPrefix(path, above) && (len(path) == len(above) || path[len(above)] == '/')
-}
-
-// overlap reports whether one path contains the other.
-func overlap(a, b string) bool { return within(a, b) || within(b, a) }
-
 // covered reports whether one of the paths contains path.
 func covered(path string, paths []string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return within(path, p) })
+	return slices.ContainsFunc(paths, func(p string) bool { return artifact.PointerWithin(path, p) })
 }
 
 // Project gives the part of an object that the reads name: what a node with

@@ -3,8 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/writ-dev/writ/agentfile"
 	"github.com/writ-dev/writ/artifact"
@@ -63,7 +61,7 @@ type Known struct {
 func (a *Agent) CheckKnowledge(ctx context.Context) ([]Known, error) {
 	var known []Known
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(a.Knowledge)) {
+	for _, name := range artifact.SortedNames(a.Knowledge) {
 		k := a.Knowledge[name]
 		if k.Path == "" {
 			continue

@@ -14,12 +14,12 @@ import (
 // isUnknown reports whether the value at a pointer into the arguments, or what it is
 // in, is unknown.
 func (c *Planned) isUnknown(pointer string) bool {
-	return slices.ContainsFunc(c.Unknown, func(u string) bool { return isBelow(pointer, u) })
+	return slices.ContainsFunc(c.Unknown, func(u string) bool { return artifact.PointerWithin(pointer, u) })
 }
 
 // hasUnknown reports whether anything at or below a pointer is unknown.
 func (c *Planned) hasUnknown(pointer string) bool {
-	return c.isUnknown(pointer) || slices.ContainsFunc(c.Unknown, func(u string) bool { return isBelow(u, pointer) })
+	return c.isUnknown(pointer) || slices.ContainsFunc(c.Unknown, func(u string) bool { return artifact.PointerWithin(u, pointer) })
 }
 
 // decides reports whether what is not known before a run may decide a condition.

@@ -176,7 +176,7 @@ func (r *relaxation) mayQuote(pointer string) bool {
 	}
 	for _, redacted := range r.redact {
 		at, ok := strings.CutPrefix(redacted, "args:")
-		if ok && (isBelow(pointer, at) || isBelow(at, pointer)) {
+		if ok && artifact.PointersOverlap(pointer, at) {
 			r.quoted = cmp.Or(r.quoted, pointer, "the arguments")
 			return false
 		}

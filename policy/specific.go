@@ -122,7 +122,7 @@ func (j *judge) programDenied(c *Call, p *part, code Code, field, format string,
 // which the pack redacts.
 func (j *judge) hidesArguments() bool {
 	for _, pointer := range j.policy.redact {
-		if isBelow(pointer, "args:/args") || pointer == "args:" {
+		if artifact.PointerWithin(pointer, "args:/args") || pointer == "args:" {
 			j.fix.say("no change is shown: it would hold the arguments of the program, which the pack redacts")
 			return true
 		}

@@ -72,7 +72,7 @@ type Marks struct {
 // there before.
 func (m *Marks) Set(pointer string, t Taint) {
 	for p := range m.marks {
-		if isBelow(p, pointer) {
+		if artifact.PointerWithin(p, pointer) {
 			delete(m.marks, p)
 		}
 	}
@@ -94,7 +94,7 @@ func (m *Marks) Add(pointer string, t Taint) {
 		m.marks = map[string]Taint{}
 	}
 	for p := range m.marks {
-		if isBelow(p, pointer) {
+		if artifact.PointerWithin(p, pointer) {
 			m.marks[p] |= t
 		}
 	}
@@ -142,7 +142,7 @@ func (m *Marks) At(pointer string) Taint {
 	}
 	t := m.above(pointer)
 	for p, below := range m.marks {
-		if isBelow(p, pointer) {
+		if artifact.PointerWithin(p, pointer) {
 			t |= below
 		}
 	}
@@ -161,11 +161,6 @@ func (m *Marks) above(pointer string) Taint {
 		}
 		pointer = pointer[:i]
 	}
-}
-
-// isBelow reports whether p is at or below pointer.
-func isBelow(p, pointer string) bool {
-	return strings.HasPrefix(p, pointer) && (len(p) == len(pointer) || p[len(pointer)] == '/')
 }
 
 // Derived lists every pointer into args at which a model, a tool or knowledge had

@@ -15,9 +15,6 @@ import (
 	"github.com/writ-dev/writ/policy"
 )
 
-// classCancelled is the class of a retrieval that was ended because the run was.
-const classCancelled = "cancelled"
-
 // Do plans and loads. A manifest that cannot be read or trusted is a failed
 // outcome; a unit that cannot be loaded is named in the result. Reading changes
 // nothing, so there is no unknown outcome, and Do gives no error.
@@ -82,7 +79,7 @@ func ended(ctx context.Context) engine.Outcome {
 		o.Retryable = true
 		return o
 	}
-	return engine.Failed(classCancelled, "the retrieval was ended with the run")
+	return engine.Failed(graph.ClassCancelled, "the retrieval was ended with the run")
 }
 
 // failure gives the outcome of a manifest that was not read.

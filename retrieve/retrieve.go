@@ -47,6 +47,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/engine"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/load"
@@ -103,7 +104,7 @@ func New(sources map[string]Source, o Options) (*Port, error) {
 		p.now = time.Now
 	}
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
+	for _, name := range artifact.SortedNames(sources) {
 		s := sources[name]
 		for _, problem := range s.complete() {
 			problems = append(problems, fmt.Errorf("knowledge %s: %s", name, problem))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/writ-dev/writ/artifact"
+	"github.com/writ-dev/writ/graph"
 	"github.com/writ-dev/writ/kcp"
 	"github.com/writ-dev/writ/planner"
 	"github.com/writ-dev/writ/policy"
@@ -330,7 +331,7 @@ func TestEndsAnywhere(t *testing.T) {
 			}
 			return
 		}
-		if o.Class != classCancelled || !o.Result.IsNull() {
+		if o.Class != graph.ClassCancelled || !o.Result.IsNull() {
 			t.Errorf("after %d: %+v", n, o)
 		}
 	}

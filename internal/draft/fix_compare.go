@@ -2,13 +2,13 @@ package draft
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/writ-dev/writ/artifact"
 	"github.com/writ-dev/writ/kcp"
 )
 
@@ -70,7 +70,7 @@ func (d differences) meanings(edits []edit) map[string]string {
 		targets[edits[i].target] = true
 	}
 	said := map[string]string{}
-	for _, path := range slices.Sorted(maps.Keys(d)) {
+	for _, path := range artifact.SortedNames(d) {
 		one := fmt.Sprintf("%s was %s, is %s", path, orNothing(d[path][0]), orNothing(d[path][1]))
 		for _, above := range ancestors(path) {
 			if targets[above] {

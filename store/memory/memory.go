@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -366,7 +365,7 @@ func (s *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Summary
 		s.mu.RLock()
 		closed := s.closed
 		var found []store.Summary
-		for _, exec := range slices.Sorted(maps.Keys(s.runs)) {
+		for _, exec := range artifact.SortedNames(s.runs) {
 			r := s.runs[exec]
 			if exec > q.After && r.head.Seq > 0 && q.Selects(r.summary) && (q.Limit <= 0 || len(found) < q.Limit) {
 				found = append(found, r.summary)
